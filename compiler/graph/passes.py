@@ -122,6 +122,47 @@ def may_be_dropped(node: fx.Node) -> bool:
 
 
 @graph_pass
+def fill_zero_tensors(gm: fx.GraphModule) -> fx.GraphModule:
+    """Give memory to the zeros without memory of forward derivatives, and to products of them.
+
+    ATen multiplies them without a look at the other factor, infinite or not a number; a kernel of ours would read them.
+    """
+    zeros: set[fx.Node] = set()
+    for node in list(gm.graph.nodes):
+        if not _is_zero_tensor(node, zeros):
+            continue
+        zeros.add(node)
+        if node.target is aten._efficientzerotensor.default:
+            with gm.graph.inserting_before(node):
+                kwargs = {"dtype": tensor_of(node).dtype, "device": tensor_of(node).device}
+                new = add_call(gm.graph, aten.full.default, (node.args[0], 0), kwargs)
+        elif op_facts(node.target).kind is OpKind.VIEW:
+            continue
+        else:
+            with gm.graph.inserting_after(node):
+                new = add_call(gm.graph, aten.zeros_like.default, (node,), {})
+        copy_facts(node, new)
+        zeros.add(new)
+        node.replace_all_uses_with(new, delete_user_cb=lambda user, new=new: user is not new)
+        if not node.users:
+            gm.graph.erase_node(node)
+    return gm
+
+
+def _is_zero_tensor(node: fx.Node, zeros: set[fx.Node]) -> bool:
+    """Return whether ATen knows of a result, without a look at it, that it is zero."""
+    if node.target is aten._efficientzerotensor.default:
+        return True
+    if not zeros or not isinstance(node.target, OpOverload) or not is_tensor(node):
+        return False
+    if node.target in (aten.mul.Tensor, aten.mul.Scalar):
+        return any(source in zeros for source in node.all_input_nodes)
+    if node.target in (aten.div.Tensor, aten.div.Scalar):
+        return node.args[0] in zeros and node.args[1] not in zeros
+    return op_facts(node.target).kind is OpKind.VIEW and node.all_input_nodes[0] in zeros
+
+
+@graph_pass
 def fold_scalar_constants(gm: fx.GraphModule) -> fx.GraphModule:
     """Compute calls on one-element constants while compiling: the result becomes one `full`."""
     constants: dict[fx.Node, torch.Tensor] = {}
@@ -263,7 +304,8 @@ def drop_dead_nodes(gm: fx.GraphModule) -> fx.GraphModule:
 
 
 SIMPLIFY: tuple[str, ...] = (
-    "drop_identities",  # first: a detached constant is a constant, two detaches of one value are that value
+    "fill_zero_tensors",  # first: an identity of zeros without memory is one of zeros with it
+    "drop_identities",  # before folding: a detached constant is a constant, two detaches of one value are that value
     "fold_scalar_constants",  # before merging: makes equal nodes equal
     "share_common_nodes",  # before dead code: leaves duplicates unused
     "drop_dead_nodes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import pi, sqrt
+from math import inf, isfinite, pi, sqrt
 
 import torch
 
@@ -163,6 +163,21 @@ def _power_by_number(b: B, x: Scalar, exponent: float, stored: torch.dtype) -> S
     return None
 
 
+def _power_of_single(b: B, x: Scalar, exponent: float) -> Scalar:
+    """Return x ** exponent as of the exponent in double precision, which eager rounds in whole vectors alone.
+
+    x ** (near + rest) = x ** near * (1 + rest * log(x)), where the rest is what single precision leaves.
+    """
+    near = float(torch.tensor(exponent, dtype=torch.float32, device="cpu").item())
+    power = b.op("pow", x, number(b, near, x))
+    rest = exponent - near
+    if not rest or not isfinite(rest):
+        return power
+    factor = b.op("add", number(b, 1, x), b.op("mul", number(b, rest, x), b.op("log", x)))
+    finite = b.op("where", b.op("lt", x, number(b, inf, x)), b.op("mul", power, factor), power)
+    return b.op("where", b.op("gt", x, number(b, 0, x)), finite, power)
+
+
 @lowers(aten.pow.Tensor_Scalar)
 def lower_pow_number(call: LoweringCall) -> LoopTensor:
     """x ** number."""
@@ -181,6 +196,8 @@ def lower_pow_number(call: LoweringCall) -> LoopTensor:
             return special
         if not x.dtype.is_floating_point:
             raise NoLowering("integer power")
+        if call.dtype == torch.float32:
+            return _power_of_single(b, x, exponent)
         return b.op("pow", x, number(b, rounded_number(exponent, call.dtype), x))
 
     return call.pointwise(apply, "self")

@@ -509,8 +509,12 @@ class CallingFrames(ABC):
         """Return the globals of the frame that calls."""
 
     @abstractmethod
-    def calling_frame(self, depth: int) -> tuple[CodeType, int]:
-        """Return code and line of the frame that calls, or of one that many calls further out."""
+    def calling_frame(self, depth: int) -> tuple[CodeType, int, object]:
+        """Return code and line of the frame that calls, or of one that many calls further out, and that frame."""
+
+    @abstractmethod
+    def depth_of(self, frame: object) -> int | None:
+        """Return how many calls further out a frame is now; None if it has ended."""
 
     @abstractmethod
     def calling_locals(self) -> dict[str, Value]:
@@ -529,8 +533,11 @@ class CallingFrames(ABC):
         """Return the exception of the innermost `except` block that the program is in."""
 
     @abstractmethod
-    def needs_own_frame(self, what: str) -> NoReturn:
-        """Stop: the operation looks at the Python frame that calls it, so that frame must be the original one."""
+    def needs_own_frame(self, what: str, depth: int = 0) -> NoReturn:
+        """Stop: the operation looks at the Python frame that calls it, so that frame must be the original one.
+
+        depth: how many calls further out it looks; the frames on the way must be the original ones, too.
+        """
 
     @abstractmethod
     def break_around(self, signal: Break) -> NoReturn:

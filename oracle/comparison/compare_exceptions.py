@@ -68,9 +68,20 @@ def exception_difference(
         return Difference(BEFORE_ALL, where, sentence, VerdictKind.CRASH if crash else VerdictKind.WRONG)
     if actual is None:
         return Difference(BEFORE_ALL, where, f"raises nothing; eager raises {_first_line(eager)}")
-    if isinstance(actual, type(eager)) and not _hides_another(eager, actual):
+    if _is_caught_alike(eager, actual) and not _hides_another(eager, actual):
         return None
     return Difference(BEFORE_ALL, where, f"raises {_first_line(actual)}; eager raises {_first_line(eager)}")
+
+
+def _is_caught_alike(eager: BaseException, actual: BaseException) -> bool:
+    """Return whether every `except` clause for eager's exception catches this one; of a group, every `except*`."""
+    if not isinstance(actual, type(eager)):
+        return False
+    if not isinstance(eager, BaseExceptionGroup) or not isinstance(actual, BaseExceptionGroup):
+        return True
+    members = list(zip(eager.exceptions, actual.exceptions, strict=False))
+    same_number = len(eager.exceptions) == len(actual.exceptions)
+    return same_number and all(_is_caught_alike(one, other) for one, other in members)
 
 
 def _hides_another(eager: BaseException, actual: BaseException) -> bool:

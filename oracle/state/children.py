@@ -6,11 +6,12 @@ import types
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from enum import Enum
 from typing import Any
 
 import torch
 
-from .kinds import ATOMS
+from .kinds import ATOMS, is_generated
 from .saved_library_objects import held_parts, library_parts
 
 # Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
@@ -79,10 +80,17 @@ def own_dict(value: object) -> dict[str, Any] | None:
     return None
 
 
+_CACHES_OF_ENUM = ("_value2member_map_", "_unhashable_values_", "_hashable_values_")
+"""Where flags keep the combinations that were asked for."""
+
+
 def class_attributes(kind: type) -> Iterator[tuple[str, Any]]:
     """Yield the attributes a user class itself defines, without the dunders that every class has."""
     for name, value in list(vars(kind).items()):
-        if not (name.startswith("__") and name.endswith("__")) and not isinstance(value, types.GetSetDescriptorType):
+        special = (name.startswith("__") and name.endswith("__")) or (
+            name in _CACHES_OF_ENUM and issubclass(kind, Enum)
+        )
+        if not special and not isinstance(value, types.GetSetDescriptorType):
             yield name, value
 
 
@@ -124,8 +132,8 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
         if _filled(value):
             yield path, value.cell_contents
     elif kind == "function":
-        cells = value.__closure__ or ()
-        yield from ((name, cell) for name, cell in zip(value.__code__.co_freevars, cells, strict=True))
+        cells = () if is_generated(value) else value.__closure__ or ()
+        yield from ((name, cell) for name, cell in zip(value.__code__.co_freevars if cells else (), cells, strict=True))
         yield from ((f"default of {path}", child) for child in value.__defaults__ or ())
         yield from ((f"default of {path}", child) for child in (value.__kwdefaults__ or {}).values())
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if name != "__wrapped__")
@@ -133,6 +141,9 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
             yield path, value.__wrapped__
     elif kind == "library":
         yield from held_parts(path, value)
+    elif kind == "memoryview":
+        with suppress(ValueError):  # it is released
+            yield f"{path}.obj", value.obj
     elif kind == "object":
         yield from _object_children(path, value)
 
@@ -149,8 +160,22 @@ def _object_children(path: str, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(value, torch.nn.Module):
         for table in ("_parameters", "_buffers", "_modules"):
             yield from ((f"{path}.{name}", child) for name, child in vars(value).get(table, {}).items())
+    yield from _held_by_exception(path, value)
     for name, child in fields_of(value):
         yield f"{path}.{name}", child
+
+
+def _held_by_exception(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield what an exception was made with, the text left out: no `except` clause reads it."""
+    if isinstance(value, BaseException):
+        yield from ((f"{path}.args[{n}]", part) for n, part in enumerate(value.args) if not isinstance(part, str))
+
+
+def _form_of(view: memoryview) -> Iterator[tuple[str, object]]:
+    """Yield how a view of memory shows it, and what it shows."""
+    with suppress(ValueError):  # it is released
+        yield "form", repr((view.format, view.shape, view.strides, view.readonly))
+        yield "content", view.tobytes()
 
 
 def _key_words(key: object, number: int) -> str:
@@ -181,7 +206,9 @@ def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]
     if kind in ("object", "class"):
         fields = class_attributes(value) if kind == "class" else fields_of(value)
-        return [(f"{path}.{name}", child) for name, child in fields]
+        return [*_held_by_exception(path, value), *((f"{path}.{name}", child) for name, child in fields)]
+    if kind == "memoryview":
+        return [*children_of(path, kind, value), *((f"{name} of {path}", part) for name, part in _form_of(value))]
     if kind == "library":
         return library_parts(path, value)
     if kind == "deque":

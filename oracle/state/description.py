@@ -101,6 +101,7 @@ class Describer:
         self.snapshot = snapshot
         self.stand_ins = stand_ins
         self.uses_up = uses_up
+        self.has_used_up = False
         self.numbers: dict[int, int] = {}
         self.described: set[int] = set()
         self.records: dict[int, TensorRecord] = {}
@@ -158,6 +159,7 @@ class Describer:
         """Describe a new iterator by what it gives; nothing is taken from the live run's, which is the user's."""
         if not self.uses_up or depth > DEEPEST:
             return Node("iterator", path, type_name, identity)
+        self.has_used_up = True
         items: list[Any] = []
         end = "its end"
         try:

@@ -103,10 +103,16 @@ _STANDARD_LIBRARY = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("pla
 _SITE = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 
 
+def is_generated(function: types.FunctionType) -> bool:
+    """Return whether a compiler of ours wrote a function: what it counts and keeps is nothing of the program's."""
+    return function.__code__.co_filename.startswith("<plumbline ")
+
+
 def is_library_file(filename: str) -> bool:
     """Return whether code from this file belongs to the standard library or a package known to hold no user state."""
     if filename.startswith("<"):  # any other name may be that of a text which the user has compiled
-        return filename.startswith(("<frozen ", "<attrs generated ", "<__array_function__ internals>"))
+        generated = ("<frozen ", "<attrs generated ", "<__array_function__ internals>", "<plumbline ")
+        return filename.startswith(generated)
     for site in _SITE:
         if filename.startswith(site):
             return filename[len(site) :].lstrip("/\\").split("/")[0].split("\\")[0] in LIBRARIES
@@ -154,6 +160,7 @@ _CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("deque", (collections.deque,)),
     ("buffer", (bytearray, array.array)),
     ("array", (numpy.ndarray,)),
+    ("memoryview", (memoryview,)),
     ("function", (types.FunctionType,)),
     ("method", (types.MethodType,)),
     ("partial", (functools.partial,)),

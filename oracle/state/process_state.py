@@ -73,10 +73,14 @@ def _environment() -> dict[str, str]:
 
 
 def _other_environment(eager: Mapping[str, str], actual: Mapping[str, str]) -> bool:
-    """Return whether variables differ, those apart that compilers set for themselves: eager does not have them."""
-    names = {name for name in actual if name in eager or not name.startswith(_OF_COMPILERS)}
-    kept = {name: actual[name] for name in names if not name.startswith(_PRIVATE)}
-    return kept != {name: value for name, value in eager.items() if not name.startswith(_PRIVATE)}
+    """Return whether variables differ, those apart that compilers set for themselves.
+
+    Eager has them as well where it loads parts of a compiler, as derivatives of torch's do the first time.
+    """
+    names = {name for name in eager.keys() | actual.keys() if not name.startswith(_PRIVATE)}
+    both = eager.keys() & actual.keys()
+    kept = {name for name in names if name in both or not name.startswith(_OF_COMPILERS)}
+    return any(eager.get(name) != actual.get(name) for name in kept)
 
 
 def _set_environment(saved: Mapping[str, str]) -> None:

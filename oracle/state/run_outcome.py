@@ -71,13 +71,14 @@ def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns, *, li
     live: the run was the user's, whose iterators are not to be advanced.
     """
     describer = Describer(snapshot, stand_ins, uses_up=not live)
+    changes, rebound = snapshot.changes(), snapshot.changed_bindings()  # by the call, not by a look at what it gives
     described = describer.describe("output", ended.output) if ended.error is None else None
-    changes = snapshot.changes()
     changed = _changed_state(snapshot, describer, changes)
     bindings = {
         saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
-        for saved in snapshot.changed_bindings()
+        for saved in rebound
     }
+    changes = snapshot.changes() if describer.has_used_up else changes
     variables, known = snapshot.reached.variables, snapshot.saved_numbers
     uncounted = frozenset(
         path

@@ -85,12 +85,16 @@ class FrameStack(CallingFrames):
         """Return the globals of the innermost frame."""
         return self.stack[-1].namespace
 
-    def calling_frame(self, depth: int) -> tuple[types.CodeType, int]:
-        """Return code and line of a frame that is evaluated here; see CaptureContext."""
+    def calling_frame(self, depth: int) -> tuple[types.CodeType, int, object]:
+        """Return a frame that is evaluated here, after its code and its line; see Frames."""
         if depth >= len(self.stack):
-            self.needs_own_frame("a frame outside the compiled function")
+            self.needs_own_frame("a frame outside the compiled function", depth)
         frame = self.stack[-1 - depth]
-        return frame.decoded.code, frame.line()
+        return frame.decoded.code, frame.line(), frame
+
+    def depth_of(self, frame: object) -> int | None:
+        """Return how far out a frame that is evaluated here is; None if it has ended."""
+        return next((depth for depth, one in enumerate(reversed(self.stack)) if one is frame), None)
 
     def calling_locals(self) -> dict[str, Value]:
         """Return the locals of the innermost frame in the order of its code, then what its closure holds."""
@@ -144,9 +148,13 @@ class FrameStack(CallingFrames):
             self.stack[-1].transparent = False
         raise signal
 
-    def needs_own_frame(self, what: str) -> NoReturn:
-        """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""
-        if len(self.stack) > 1:
-            self.stack[-1].transparent = False
+    def needs_own_frame(self, what: str, depth: int = 0) -> NoReturn:
+        """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same.
+
+        depth: how many frames further out are looked at; the unit is that of the outermost of them.
+        """
+        if len(self.stack) > depth + 1:
+            for frame in self.stack[-1 - depth :]:
+                frame.transparent = False
             raise Break(FRAME_ACCESS, what)
         raise SkipFrame(FRAME_ACCESS, what)

@@ -12,7 +12,7 @@ import itertools
 import sys
 import types
 import weakref
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import torch
 
@@ -45,19 +45,50 @@ _HOLDERS_OF_CAPTURE = 2  # at most: a lazy value of an object, and the value tha
 def is_watched(value: Value) -> bool:
     """Return whether the end of a value from outside can be noticed, or the end of something that it holds.
 
-    The program has a weak reference to it, or it has a finaliser, or it is a generator that cleans up.
+    The program has a weak reference to it, or it has a finaliser, or it is a generator that cleans up.  A list that is
+    made here is asked for what is in it from outside.
     """
-    return _known_as(value).source is not None and _noticed_in(value) is not None
+    if _known_as(value).source is not None:
+        return _noticed_in(value) is not None
+    return any(part.source is not None and _noticed_in(part) is not None for part in _parts_of_made(value))
 
 
-def break_where_noticed(value: Value | None, given: Container[int]) -> None:
+def break_where_noticed(frames: Sequence[FrameState], value: Value | None, given: Container[int]) -> None:
     """Break if a name lets go of an object whose end can be noticed: it has to be now.
 
-    What was reached through something else, such as a module of a list, that holds on to it. given: the ids of the
-    objects that the evaluated frames were given.
+    What was reached through something else, such as a module of a list, that holds on to it; a list that is made here
+    ends with its last name, and lets go of what it holds. given: the ids of the objects that the evaluated frames
+    were given.
     """
-    if value is not None and _is_given(value, given):
+    if value is None:
+        return
+    if _is_given(value, given):
         break_where_lost(value)
+    held = _given_in(value, given)
+    if held and _times_held(frames, value) < 2:  # by the name itself
+        for part in held:
+            break_where_lost(part)
+
+
+def _given_in(made: Value, given: Container[int]) -> list[Value]:
+    """Return what a value that was made here holds of what was given; nothing of other values."""
+    return [part for part in _parts_of_made(made) if _is_given(part, given)] if made.source is None else []
+
+
+def _parts_of_made(made: Value) -> Iterator[Value]:
+    """Give the values in an object that was made here, and in those of them that were made here."""
+    pending, seen = _parts(made), {id(made)}
+    while pending:
+        part = pending.pop()
+        part = _known_as(part) if isinstance(part, Value) else part
+        if id(part) in seen or len(seen) > _MOST_INSIDE:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Entry):
+            pending += _parts(part)
+        elif isinstance(part, Value):
+            yield part
+            pending += _parts(part) if part.source is None else []
 
 
 def break_where_handled(frames: Sequence[FrameState], exception: Value, given: Container[int]) -> None:
@@ -73,9 +104,14 @@ def break_where_frame_ends(frames: Sequence[FrameState], given: Container[int]) 
     """
     if len(frames) < 2:
         return
+    returned = frames[-1].returned
     for value in frames[-1].locals.values():
-        if value is not frames[-1].returned and _is_given(value, given) and not _is_held_by(frames[:-1], value):
-            break_where_lost(value)
+        ending = [value] if _is_given(value, given) else _given_in(value, given)
+        if not ending or value is returned or _is_held_by(frames[:-1], value):
+            continue
+        if ending[0] is value or returned is None or not reaches(returned, [value]):
+            for one in ending:
+                break_where_lost(one)
 
 
 def _is_given(value: Value, given: Container[int]) -> bool:
@@ -85,7 +121,12 @@ def _is_given(value: Value, given: Container[int]) -> bool:
 
 def _is_held_by(frames: Sequence[FrameState], value: Value) -> bool:
     """Return whether a frame has a value under a name or on its stack."""
-    return any(_known_as(one) is value for frame in frames for one in (*frame.locals.values(), *frame.stack))
+    return _times_held(frames, value) > 0
+
+
+def _times_held(frames: Sequence[FrameState], value: Value) -> int:
+    """Return under how many names and at how many places on stacks frames have a value."""
+    return sum(_known_as(one) is value for frame in frames for one in (*frame.locals.values(), *frame.stack))
 
 
 def _known_as(value: Value) -> Value:

@@ -69,8 +69,11 @@ class Sizes:
         self._line: Origin | None = None
 
     def varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
-        """Return the dimensions of an input that are to be symbols; 0 and 1 never are, nor sizes with gaps between."""
-        if self.environment is None or not value.dim():
+        """Return the dimensions of an input that are to be symbols; 0 and 1 never are, nor sizes with gaps between.
+
+        Nor those of a view that torch conjugates or negates when it is read: the twin of a symbolic size is no view.
+        """
+        if self.environment is None or not value.dim() or value.is_conj() or value.is_neg():
             return frozenset()
         dimensions = frozenset(index for index in self.symbolic(value, source) if value.shape[index] > 1)
         if dimensions and dense_order(value.shape, value.stride()) is None:

@@ -49,7 +49,7 @@ def _let_go(frame: FrameState, value: Value | None) -> None:
     """Break if the end of what a name or the stack lets go of can be noticed."""
     frames = frame.ctx.frames
     assert isinstance(frames, FrameStack)
-    break_where_noticed(value, frames.given)
+    break_where_noticed(frames.stack, value, frames.given)
 
 
 @opcode("POP_TOP")

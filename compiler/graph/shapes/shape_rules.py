@@ -42,6 +42,8 @@ _UNTAGGED = frozenset(
     ).split()
 )
 
+_VIEWS = frozenset({aten.view.default, aten._unsafe_view.default})
+
 # Not elementwise, or the gradients of such: where operands lie in other orders than row by row, each of these kernels
 # has its own way, and torch's rules know it for few orders.
 _OF_ANY_ORDER = frozenset(
@@ -139,6 +141,8 @@ def corrected(target: object, args: Sequence[object], kwargs: Mapping[str, objec
         return with_indexed_strides(args[0], args[1], result)
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
+    if target in _VIEWS:
+        return _viewed(args[0], result)
     if target in _ASKED:
         result = _of_dtype(result, _asked_dtype(target, args))
     if target in _OF_NOTHING and _is_empty(args[0]):
@@ -158,7 +162,8 @@ def corrected_in(
     mode: FakeTensorMode, target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object
 ) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
-    usual = target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args, kwargs) is None
+    ruled = target in _OF_THEIR_OWN or target in _VIEWS or target in _RULES
+    usual = not ruled and layout_of(target, args, kwargs) is None
     if usual and not _is_kernels_choice(target, args):
         return result
     with mode:
@@ -241,6 +246,18 @@ def _laid_out_by_kernel(target: object, args: Sequence[object], kwargs: Mapping[
     if isinstance(result, tuple) and isinstance(given, tuple):
         return tuple(_lying_as(one, other) for one, other in zip(given, result, strict=True))
     return _lying_as(given, result)
+
+
+def _viewed(source: object, result: object) -> object:
+    """Return a view with ATen's strides, of which torch's rule for fake tensors has others where a size is 1."""
+    if not isinstance(source, torch.Tensor) or not isinstance(result, torch.Tensor) or not _is_loose(source):
+        return result
+    if _has_symbols((source, result)):
+        return result
+    with without_dispatch_modes(), torch.no_grad():
+        twin = torch.empty_strided(source.shape, source.stride(), dtype=source.dtype, device="meta")
+        strides = twin.view(result.shape).stride()
+    return result if strides == result.stride() else result.as_strided(result.shape, strides, result.storage_offset())
 
 
 def _lying_as(given: object, result: object) -> object:

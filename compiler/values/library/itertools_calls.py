@@ -1,6 +1,7 @@
 """The iterators of itertools, as generators over values."""
 
 import itertools
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from ..python.operators import binary
 from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value, elements_of
+from .conversion_calls import known_argument
 
 
 def _demand(ctx: CaptureContext, kind: Any, *args: object, **kwargs: object) -> None:
@@ -118,10 +120,22 @@ class _Counted(Iterator[Value]):
 
     def __init__(self, ctx: CaptureContext, start: Value, step: Value) -> None:
         self.ctx = ctx
-        self.step = step
-        self.number = ctx.realize(start)
-        if self.number.python_type() is bool and self.number.is_constant():  # counted as a number of C
-            self.number = Constant(int(self.number.truth(ctx)))
+        self.step, self.number = ctx.realize(step), ctx.realize(start)
+        kinds = {self.step.python_type(), self.number.python_type()}
+        if kinds != {int} and all(issubclass(kind, int) for kind in kinds):
+            self._count_as_in_c()
+
+    def _count_as_in_c(self) -> None:
+        """Count whole numbers in steps of one as numbers of C: whatever class they are of, no method of it is asked."""
+        if known_argument(self.ctx, self.step, "step") != 1:
+            return
+        number = self.number
+        if number.python_type() is not int:
+            start: Any = known_argument(self.ctx, number, "start")
+            number = Constant(int(start))
+        known: Any = number.constant() if number.is_constant() else 0
+        if abs(known) < sys.maxsize:
+            self.step, self.number = Constant(1), number
 
     def __next__(self) -> Value:
         number, self.number = self.number, self.ctx.realize(binary(self.ctx, "+", self.number, self.step))

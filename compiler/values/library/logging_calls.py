@@ -11,6 +11,7 @@ from ..reasons import SIDE_EFFECT_CALL, Break
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .reflection_calls import demand_frames
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -72,6 +73,7 @@ def _level_name(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 def _drop_or_break(ctx: CaptureContext, args: Arguments, kwargs: Keywords, *, name: str) -> Value:
     logger = _logger(ctx, args[0])
     if _ask(ctx, logger, "isEnabledFor", _LEVELS[name]):
+        demand_frames(ctx, kwargs.get("stacklevel"))
         raise Break(SIDE_EFFECT_CALL, f"logging.Logger.{name}")
     return Constant(None)
 
@@ -84,5 +86,6 @@ for _name in _LEVELS:
 def _log(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     level = ctx.realize(args[1])
     if not level.is_constant() or _ask(ctx, _logger(ctx, args[0]), "isEnabledFor", level.constant()):
+        demand_frames(ctx, kwargs.get("stacklevel"))
         raise Break(SIDE_EFFECT_CALL, "logging.Logger.log")
     return Constant(None)

@@ -5,7 +5,9 @@ import inspect
 import operator
 import os
 import sys
+import traceback
 import types
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,13 +21,15 @@ from ..python.objects.attributes import CAPTURED_CLASSES, class_lookup, may_chan
 from ..python.objects.exceptions import TracebackValue
 from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
-from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, SIDE_EFFECT_CALL, Break
 from ..refused_arguments import refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .conversion_calls import known_argument
 from .environment import EnvironmentValue
+
+_FURTHEST = 1000  # frames that a warning is looked for in
 
 
 @calls(inspect.signature)
@@ -67,8 +71,8 @@ class FrameView(Value):
 
     always_true = True
 
-    def __init__(self, depth: int) -> None:
-        self.depth = depth
+    def __init__(self, ctx: CaptureContext, depth: int) -> None:
+        self.code, _, self.frame = ctx.frames.calling_frame(depth)
 
     def python_type(self) -> type:
         """Return the frame type."""
@@ -76,17 +80,37 @@ class FrameView(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give code, line, globals and the frame further out."""
-        code, line = ctx.frames.calling_frame(self.depth)
         if name == "f_code":
-            return ctx.known(code)
-        if name == "f_lineno" and not self.depth:
-            return Constant(line)
-        if name == "f_globals" and not self.depth:
+            return ctx.known(self.code)
+        depth = ctx.frames.depth_of(self.frame)
+        if depth is None:
+            ctx.frames.needs_own_frame("a frame that has ended", _FURTHEST)
+        if name == "f_lineno" and not depth:
+            return Constant(ctx.frames.calling_frame(0)[1])
+        if name == "f_globals" and not depth:
             return GlobalsValue(ctx.frames.calling_namespace())
         if name == "f_back":
-            ctx.frames.calling_frame(self.depth + 1)
-            return FrameView(self.depth + 1)
-        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
+            return FrameView(ctx, depth + 1)
+        ctx.frames.needs_own_frame(f"attribute {name!r} of a frame", depth)
+
+
+def demand_frames(ctx: CaptureContext, level: Value | None) -> None:
+    """Demand the original frames that a message is about; level: what is given for `stacklevel`."""
+    known = Constant(1) if level is None else ctx.realize(level)
+    number = known.constant() if known.is_constant() else _FURTHEST
+    if isinstance(number, int) and number > 1:
+        ctx.frames.needs_own_frame("a message about a line further out", min(number - 1, _FURTHEST))
+
+
+@calls(warnings.warn)
+def _warn(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    demand_frames(ctx, args[2] if len(args) > 2 else kwargs.get("stacklevel"))
+    raise Break(SIDE_EFFECT_CALL, "warnings.warn")
+
+
+@calls(inspect.stack, traceback.extract_stack, traceback.format_stack, traceback.print_stack)
+def _whole_stack(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.frames.needs_own_frame("the stack of all frames", _FURTHEST)
 
 
 @calls(builtins.globals)
@@ -165,12 +189,17 @@ def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
     return names
 
 
+@calls(inspect.currentframe)
+def _current_frame(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    refuse_arguments(ctx, inspect.currentframe, args, kwargs)
+    return FrameView(ctx, 0)
+
+
 @calls(sys._getframe)
 def _frame(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     depth = known_argument(ctx, args[0], "_getframe") if args else 0
     assert isinstance(depth, int)
-    ctx.frames.calling_frame(depth)
-    return FrameView(depth)
+    return FrameView(ctx, depth)
 
 
 @calls(builtins.eval, builtins.exec)

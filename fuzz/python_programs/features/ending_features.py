@@ -391,6 +391,20 @@ log.append(len(ENDS))
 
 del stock[:1]
 
+fresh = [Ending('fresh'), <int>]
+fresh.clear()
+log.append(len(ENDS))
+
+fresh = [Ending('first'), Ending('second')]
+fresh[0] = <int>
+<body>
+log.append(list(ENDS))
+
+fresh = (Ending('inside'), [Ending('deeper')])
+<body>
+fresh = None
+log.append(len(ENDS))
+
 Ending('at once')
 log.append(ENDS[-1:])
 
@@ -463,6 +477,74 @@ big_number = numpy.float64(2.0)
 no_number = numpy.float64(4.0)
 small_whole = numpy.int8(-128)
 numpy.seterr(over='warn')
+""",
+    ),
+    Feature(
+        "frames_further_out",
+        setup="""
+import inspect
+import logging
+import sys
+import warnings
+MESSAGES = []
+
+
+class Listening(logging.Handler):
+    def emit(self, record):
+        MESSAGES.append((record.funcName, record.getMessage()))
+
+
+news = logging.Logger('news')
+news.addHandler(Listening())
+
+
+def who_asks():
+    return sys._getframe(1).f_code.co_name
+
+
+def where_from(depth):
+    frame = inspect.currentframe()
+    for _ in range(depth):
+        frame = frame.f_back
+    return frame.f_code.co_name, frame.f_lineno - frame.f_code.co_firstlineno
+
+
+def asking(t):
+    kept = t + 1
+    return who_asks(), where_from(1), kept
+
+
+def names_around():
+    return sorted(sys._getframe(1).f_locals)
+
+
+def telling(text):
+    news.error(text, stacklevel=2)
+    return text
+
+
+def told(t):
+    telling('told')
+    return t * 2
+""",
+        expressions="""
+int: len(MESSAGES)
+str: str(asking(<tensor>)[:2])
+str: (lambda: who_asks())()
+tensor: asking(<tensor>)[2]
+tensor: told(<tensor>)
+""",
+        statements="""
+def around(inner_number):
+    return names_around(), inner_number
+log.append(around(<int>))
+
+log.append(list(MESSAGES))
+<body>
+""",
+        changes="""
+MESSAGES.clear()
+news.setLevel(logging.CRITICAL)
 """,
     ),
 )

@@ -485,4 +485,31 @@ block.register_forward_hook(lambda m, a, o: o * 2, prepend=True)
 block.register_forward_pre_hook(lambda m, a, k: (a, k), with_kwargs=True)
 """,
     ),
+    Feature(
+        "conjugates",
+        setup="""
+pairs = torch.complex(torch.arange(3.0), torch.ones(3)).conj()
+""",
+        expressions="""
+bool: pairs.is_conj()
+bool: pairs.imag.is_neg()
+bool: pairs.resolve_conj() is pairs
+tensor: pairs.imag.sum() * <tensor>
+tensor: (pairs * <float>).real
+tensor: torch.func.jvp(lambda t: (t * <float>).sum() * t, (<tensor>,), (<tensor>,))[1]
+""",
+        statements="""
+pairs.mul_(2)
+<body>
+
+plain_pairs = pairs.resolve_conj()
+plain_pairs[0] = <float>
+log.append(pairs[0].real)
+""",
+        changes="""
+pairs = torch.complex(torch.ones(4), torch.arange(4.0))
+pairs = pairs.conj()
+pairs = torch.complex(torch.ones(2), torch.ones(2)).conj()[1:]
+""",
+    ),
 )

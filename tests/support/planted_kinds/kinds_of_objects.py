@@ -367,6 +367,17 @@ def a_thread_of_the_program_is_not_run() -> PlantedScene:
     return scene(program, instead(twice), floats(4), held, seen=lambda y: list(held))
 
 
+@planted("objects")
+def a_byte_is_not_written_through_a_view_of_memory() -> PlantedScene:
+    return lost(memoryview(bytearray(3)), lambda held: held.__setitem__(0, 5), lambda held: held[0])
+
+
+@planted("objects")
+def an_exception_that_is_returned_has_another_argument() -> PlantedScene:
+    program, wrong = (lambda x, n=n: (x * 2, RefusedInput("no", n)) for n in (1, 2))
+    return scene(program, instead(wrong), floats(4), seen=lambda result: result[1].args)
+
+
 # -- exceptions --------------------------------------------------------------------------------------------------------
 
 
@@ -382,6 +393,17 @@ def an_exception_is_swallowed() -> PlantedScene:
 @planted("exceptions")
 def an_exception_is_raised_that_eager_does_not_raise() -> PlantedScene:
     return scene(lambda x: x * 2, instead(refuses), floats(4))
+
+
+@planted("exceptions")
+def a_member_of_a_group_is_of_another_class() -> PlantedScene:
+    def program(x):
+        raise ExceptionGroup("refused", [RefusedInput("no"), KeyError("a")])
+
+    def wrong(x):
+        raise ExceptionGroup("refused", [TypeError("no"), KeyError("a")])
+
+    return scene(program, instead(wrong), floats(4), seen=lambda error: [type(one) for one in error.exceptions])
 
 
 @planted("exceptions")

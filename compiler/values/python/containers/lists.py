@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...constant import Constant, fold
-from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT
+from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, unless_refused
@@ -198,15 +198,20 @@ class ListValue(SequenceValue):
         return rule(self, ctx, args, kwargs)
 
     def before(self) -> list[Value]:
-        """Return the elements before a change, none where nobody asks what has gone: of a list that is new."""
-        return [] if self.source is None and self.kind is list else list(self.items)
+        """Return the elements before a change."""
+        return list(self.items)
 
     def changed(self, ctx: CaptureContext, before: list[Value], *, moved: bool = True) -> None:
         """Note a change that may have removed elements; moved: more than one element that was replaced."""
         self.moves += moved and self.kind is collections.deque and self.items != before
         if before:
             remaining = set(map(id, self.items))
-            ctx.effects.let_go(self, [item for item in before if id(item) not in remaining])
+            gone = [item for item in before if id(item) not in remaining]
+            try:
+                ctx.effects.let_go(self, gone)
+            except Break:  # plain Python does it, to the list as it was; a new one is made of these elements
+                self.items[:] = before
+                raise
         ctx.effects.mutated(self)
 
     def trim(self, left: bool) -> None:
