@@ -11,7 +11,7 @@ from ..comparison.private_inputs import private_inputs
 from .call_signature import CallSignature, OutputKind
 from .form_levels import FormStages, Sizes, form_levels
 from .function import Pattern
-from .joint import JointProgram
+from .joint_program import JointProgram
 
 
 @dataclass(slots=True, eq=False)
