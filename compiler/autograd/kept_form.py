@@ -172,10 +172,11 @@ def _plain_constant(constant: torch.Tensor) -> Plain:
 
 def constants_of_plain(form: Plain) -> tuple[torch.Tensor, ...]:
     """Return the tensors of their plain form."""
-    return tuple(_constant(*value_of_plain(layout), content) for layout, content in form)
+    return tuple(_constant(value_of_plain(layout), content) for layout, content in form)
 
 
-def _constant(shape: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype, content: bytes) -> Any:
+def _constant(layout: tuple[tuple[int, ...], tuple[int, ...], torch.dtype], content: bytes) -> torch.Tensor:
+    shape, stride, dtype = layout
     constant = torch.empty_strided(shape, stride, dtype=dtype, device="cpu")
     if content:
         constant.copy_(torch.frombuffer(bytearray(content), dtype=dtype).reshape(shape))

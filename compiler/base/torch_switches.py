@@ -25,7 +25,7 @@ _PUBLIC: tuple[Callable[[], Any], ...] = (
     torch.get_num_threads,
     torch.backends.mha.get_fastpath_enabled,
     torch.backends.mkldnn.is_available,
-    lambda: (torch.backends.opt_einsum.enabled, torch.backends.opt_einsum.strategy),  # type: ignore[attr-defined]
+    lambda: (torch.backends.opt_einsum.enabled, torch.backends.opt_einsum.strategy),
     torch.__future__.get_overwrite_module_params_on_conversion,
     torch.__future__.get_swap_module_params_on_conversion,
 )

@@ -15,9 +15,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812  the field's name for it
 from torch import fx
 
-from plumbline.compiler import backends, native
-from plumbline.compiler.autograd import compile as autograd_compile
-from plumbline.compiler.autograd import functionalize, partition
+from plumbline.compiler import native
+from plumbline.compiler.autograd import functionalize, partition, traced_form
 from plumbline.compiler.autograd.functionalize import Functionalizer
 from plumbline.compiler.codegen import c_file, c_kernel, c_library
 from plumbline.compiler.frontend.guards import guard_rules, guard_table
@@ -100,7 +99,7 @@ def other_lowering(right: Any, wrong: Any) -> Plant:
 
 
 def decomposed(operator: object, rule: Callable[..., object]) -> Plant:
-    return patched(backends, "extra_decompositions", lambda table: lambda: {**table(), operator: rule})
+    return patched(native, "extra_decompositions", lambda table: lambda: {**table(), operator: rule})
 
 
 def canonical(changed: Callable[[Any, Any, Any], Any]) -> Plant:
@@ -319,7 +318,7 @@ def again_in_backward(one: object, other: object) -> Plant:
 
 
 def cut(change: Callable[[Any], Any]) -> Plant:
-    return patched(autograd_compile, "partition", lambda original: lambda *a, **k: change(original(*a, **k)))
+    return patched(traced_form, "partition", lambda original: lambda *a, **k: change(original(*a, **k)))
 
 
 def first_value_twice(made: Any) -> Any:
