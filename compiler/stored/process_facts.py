@@ -10,14 +10,18 @@ import hashlib
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import FunctionType, ModuleType
+
+import torch
 
 from ..base.seam import Seam
 from ..base.torch_switches import registered_aten_kernels, sees_calls, torch_build, torch_switches
 from ..runtime.cpu_features import cpu_features
-from .plain_data import Plain
+from .plain_data import Plain, is_library_code
 
 _SOURCE = Path(__file__).resolve().parent.parent
 _BY_TORCH = ("/Meta", "/CUDA", "/MPS")  # what torch itself registers in Python for operators of ATen
@@ -35,7 +39,17 @@ def obstacle() -> str:
     if sees_calls():
         return "a mode sees the calls of operators"
     replaced = next((key for key in registered_aten_kernels() if not key.endswith(_BY_TORCH)), None)
-    return f"a kernel of torch's is replaced: {replaced}" if replaced is not None else ""
+    if replaced is not None:
+        return f"a kernel of torch's is replaced: {replaced}"
+    foreign = next(_foreign(torch.nn.functional), None)
+    return f"a function of torch's is replaced: {foreign}" if foreign is not None else ""
+
+
+def _foreign(module: ModuleType) -> Iterator[str]:
+    """Yield the functions of a module of torch's that are neither torch's nor ours: a trace may call them."""
+    for name, value in vars(module).items():
+        if type(value) is FunctionType and not is_library_code(value):
+            yield f"{module.__name__}.{name}"
 
 
 @cache
