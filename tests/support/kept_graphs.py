@@ -11,6 +11,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.events import forget_stage_times, stage_times
+from plumbline.compiler.frontend.units.shared_units import forget_units
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,19 @@ def compiled_anew(
     program: Callable[..., Any], make: Callable[[], Sequence[Any]], folder: Path, *, seed: int = 0, **options: Any
 ) -> Outcome:
     """Compile a program as a new process would, run it forward and backward, and tell what happened."""
-    chosen = {"cache_directory": str(folder), "graph_cache": True, "strict": True, **options}
     torch.manual_seed(seed)
     forget_stage_times()
-    run = plumbline.compile(program, options=chosen)
+    run = fresh(program, folder, **options)
     outcome = played(run, make(), seed)
     return Outcome(outcome.results, outcome.gradients, outcome.inputs, "joint" in stage_times())
+
+
+def fresh(program: Callable[..., Any], folder: Path, **options: Any) -> Callable[..., Any]:
+    """Return a program's compiled form as a new process has it: nothing that was compiled here is shared."""
+    forget_units()
+    chosen = {"cache_directory": str(folder), "graph_cache": True, "strict": True, **options}
+    compiled: Callable[..., Any] = plumbline.compile(program, options=chosen)
+    return compiled
 
 
 def played(run: Callable[..., Any], inputs: Sequence[Any], seed: int = 0) -> Outcome:

@@ -53,7 +53,23 @@ def test_floats_come_back_to_the_bit(bits):
 
 def test_no_two_values_share_a_text():
     values = [
-        *(0, 0.0, -0.0, False, None, "0", b"0", (0,), [0], {0: 0}, ((0,),), ("tuple", 0), math.nan, -math.nan, math.inf),
+        *(
+            0,
+            0.0,
+            -0.0,
+            False,
+            None,
+            "0",
+            b"0",
+            (0,),
+            [0],
+            {0: 0},
+            ((0,),),
+            ("tuple", 0),
+            math.nan,
+            -math.nan,
+            math.inf,
+        ),
         *(0j, -0j, complex(-0.0, 0), (), [], {}, "", "None", slice(None), ..., torch.float32, "float32", ("torch",)),
         *(aten.add.Tensor, aten.add.Scalar, aten.add_.Tensor, operator.add, torch.add, torch.Size([0]), frozenset({0})),
     ]
