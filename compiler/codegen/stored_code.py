@@ -23,7 +23,18 @@ def plain_code(gm: fx.GraphModule, host: HostProgram, c: CText) -> Plain:
     """
     if host.device.type != "cpu":
         raise NotPlain(f"code for tensors on {host.device}")
-    return plain_value(host), plain_value(c), plain_graph(gm)
+    graph = plain_graph(gm)
+    if _holds_size(graph):
+        raise NotPlain("a graph with a symbol in an argument")
+    return plain_value(host), plain_value(c), graph
+
+
+def _holds_size(form: Plain) -> bool:
+    """Return whether a number is left that only the process knows in which the graph was traced."""
+    if not isinstance(form, tuple):
+        return False
+    is_size = len(form) == 2 and form[0] == "size" and isinstance(form[1], str)
+    return is_size or any(map(_holds_size, form))
 
 
 def code_of_plain(form: Plain, options: Options) -> tuple[Compiled, Compiled]:

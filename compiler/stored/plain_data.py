@@ -277,7 +277,4 @@ def _function_of(module: str, name: str) -> Any:
         return getattr(operator, name)
     if not _is_known(module):
         raise NotPlain(f"the function {module}.{name}")
-    return getattr(_VARIABLE_FUNCTIONS if module == _HOMES[3] else importlib.import_module(module), name)
-
-
-_VARIABLE_FUNCTIONS = torch._C._VariableFunctions
+    return getattr(importlib.import_module(module), name)

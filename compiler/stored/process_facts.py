@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import secrets
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -54,8 +55,11 @@ def _foreign(module: ModuleType) -> Iterator[str]:
 
 @cache
 def source_digest() -> str:
-    """Return a digest of the text of every file of the compiler: another text may compile to something else."""
-    return digest_of(_SOURCE)
+    """Return a digest of the text of every file of the compiler: another text may compile to something else.
+
+    Where the files are not there, as in a package of bytecode alone, no two processes have the same.
+    """
+    return digest_of(_SOURCE) if Path(__file__).is_file() else secrets.token_hex()
 
 
 def digest_of(folder: Path) -> str:
