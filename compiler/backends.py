@@ -9,16 +9,16 @@ from typing import Any
 import torch
 
 from .autograd.compile import compile_with_autograd
-from .autograd.form_place import LoadedPart
+from .autograd.forms.form_place import LoadedPart
 from .base.errors import UserError
 from .base.options import Options, Settings, in_force
 from .base.seam import planting
 from .base.torch_facts import OpOverload
-from .codegen.stored_code import code_of_plain
 from .frontend.specialise import SYMBOLIC
 from .graph.promises import checked_at_first
 from .graph.tracer import Decomposition
 from .stored.plain_data import Plain
+from .stored_code import code_of_plain
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 NamedBackend = Callable[[torch.fx.GraphModule, list[object], Options], Callable[..., object]]

@@ -23,7 +23,6 @@ from .codegen.c_segments import c_text
 from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
-from .codegen.stored_code import plain_code
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
@@ -40,6 +39,7 @@ from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .schedule.execution_plan import plan_execution
 from .schedule.schedule import Pass, passes_in_force, schedule
 from .stored.graph_store import StoredPart, describe
+from .stored_code import plain_code
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,10 +28,10 @@ from ..graph.promises import MetadataDeparture
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
-from .form_parts import APART, CompileGraph, FormContext, FormParts, Sizes, shares_written_memory, undisturbed
-from .form_place import FormPlace, LoadPart, place_of
+from .forms.form_parts import APART, CompileGraph, FormContext, FormParts, Sizes, shares_written_memory, undisturbed
+from .forms.form_place import FormPlace, LoadPart, place_of
+from .forms.kept_form import kept_form
 from .joint_program import JointProgram, autocast_state
-from .kept_form import kept_form
 from .stages.gradient_buckets import BucketCaps, current_caps
 
 Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
@@ -284,7 +284,7 @@ class CompiledCall:
 def _traced_form(
     context: FormContext, program: JointProgram, arguments: Sequence[object], place: FormPlace | None
 ) -> FormParts:
-    from .traced_form import traced_form
+    from .forms.traced_form import traced_form
 
     complete = replace(program, decompositions=context.decompositions(), keeps_recorded=context.options.validates)
     return traced_form(context, complete, arguments, place)

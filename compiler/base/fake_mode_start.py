@@ -37,7 +37,7 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
             return
         except Exception:  # torch wants more of its compiler than is known here
             mode.__dict__.clear()
-    FakeTensorMode.__init__(mode, **settings)  # type: ignore[no-untyped-call]  # untyped in torch
+    FakeTensorMode.__init__(mode, **settings)
 
 
 class _Torch:

@@ -20,9 +20,9 @@ from types import FunctionType, ModuleType
 import torch
 
 from ..base.seam import Seam
-from ..base.torch_switches import registered_aten_kernels, sees_calls, torch_build, torch_switches
 from ..runtime.cpu_features import cpu_features
 from .plain_data import Plain, is_library_code
+from .torch_switches import registered_aten_kernels, sees_calls, torch_build, torch_switches
 
 _SOURCE = Path(__file__).resolve().parent.parent
 _BY_TORCH = ("/Meta", "/CUDA", "/MPS")  # what torch itself registers in Python for operators of ATen

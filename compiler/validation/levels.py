@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from ..autograd.dynamic_arguments import dynamic_arguments
-from ..autograd.form_levels import (
+from ..autograd.forms.form_levels import (
     CAPTURED,
     DECOMPOSED,
     FUNCTIONAL,

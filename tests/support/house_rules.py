@@ -43,7 +43,7 @@ MAY_NAME_PRIVATE_TORCH = MAY_NAME_STOCK_COMPILER | {
     "compiler/base/torch_facts.py",
     "compiler/base/fake_mode_start.py",
     "compiler/base/symbol_facts.py",
-    "compiler/base/torch_switches.py",
+    "compiler/stored/torch_switches.py",
     "fuzz/operator_sweep/torch_samples.py",  # its import takes seconds and sets switches of the process
 }
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from ...base.fake_templates import FakeTemplates, Key, Number, key_of
 from ...base.symbol_facts import least_size
 from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, without_dispatch_modes
+from .fake_templates import FakeTemplates, Key, Number, key_of
 
 TINY = 2  # the sizes of the tensors that are asked for dtypes: not 1, which broadcasts
 

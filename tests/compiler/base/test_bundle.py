@@ -13,7 +13,7 @@ import torch
 
 import plumbline
 from plumbline.compiler import backends, native
-from plumbline.compiler.autograd import backwards, traced_form
+from plumbline.compiler.autograd.forms import backwards, traced_form
 from plumbline.compiler.base.bundle import bundles
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.base.options import Options

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ..base.errors import Unsupported
-from ..base.options import Options
-from ..base.torch_facts import OpOverload, hidden_tensor_hooks
-from ..graph.tracer import Decomposition
-from .call_signature import CallSignature
-from .dynamic_arguments import Fits
+from ...base.errors import Unsupported
+from ...base.options import Options
+from ...base.torch_facts import OpOverload, hidden_tensor_hooks
+from ...graph.tracer import Decomposition
+from ..call_signature import CallSignature
+from ..dynamic_arguments import Fits
 from .gradient_paths import GradientPaths
 
 Tensors = Sequence[torch.Tensor]

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from ..base.dense_order import dense_order
-from ..base.locks import ForkedLock
-from ..graph.effects.undo import HOOKED
-from ..graph.promises import going_on
-from ..stored.plain_data import NotPlain, Plain, plain_value, value_of_plain
-from .call_signature import CallSignature
-from .call_wrappers import run_plain, without_base
-from .captured_again import Differentiable, captured_again
-from .dynamic_arguments import Fits, formula
+from ...base.dense_order import dense_order
+from ...base.locks import ForkedLock
+from ...graph.effects.undo import HOOKED
+from ...graph.promises import going_on
+from ...stored.plain_data import NotPlain, Plain, plain_value, value_of_plain
+from ..call_signature import CallSignature
+from ..call_wrappers import run_plain, without_base
+from ..captured_again import Differentiable, captured_again
+from ..dynamic_arguments import Fits, formula
+from ..function import CompiledBackward, CompiledPair, Pattern
+from ..joint_program import JointProgram
+from ..tangent_layouts import layouts_at
 from .form_parts import (
     FormContext,
     FormParts,
@@ -26,11 +29,8 @@ from .form_parts import (
     demand_written_apart,
 )
 from .form_place import FormPlace
-from .function import CompiledBackward, CompiledPair, Pattern
 from .gradient_form import GradientForm, KeptBackward, backward_key
 from .gradient_paths import GradientPaths
-from .joint_program import JointProgram
-from .tangent_layouts import layouts_at
 
 
 @dataclass(frozen=True, slots=True)

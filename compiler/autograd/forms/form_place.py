@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..base.events import GraphStored, is_recording, record
-from ..base.options import Options
-from ..graph.effects.undo import HOOKED, WARNED
-from ..stored.graph_data import plain_graph
-from ..stored.graph_store import GraphStore, StoredPart, key_of_plain
-from ..stored.plain_data import NotPlain, Plain, plain_value
-from ..stored.process_facts import obstacle, process_facts
-from .joint_program import JointProgram
+from ...base.events import GraphStored, is_recording, record
+from ...base.options import Options
+from ...graph.effects.undo import HOOKED, WARNED
+from ...stored.graph_data import plain_graph
+from ...stored.graph_store import GraphStore, StoredPart, key_of_plain
+from ...stored.plain_data import NotPlain, Plain, plain_value
+from ...stored.process_facts import obstacle, process_facts
+from ..joint_program import JointProgram
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 import torch
 from torch import fx
 
-from ..base.options import Options
-from ..base.torch_facts import lazy_module
-from ..comparison.private_inputs import GeneratorStates, strided_copy
-from ..comparison.program_level import Call, ProgramLevel
-from ..graph.dynamic_sizes import with_size_inputs
-from ..graph.fx_nodes import add_output, copy_node, map_nodes
-from ..graph.graph_interpreter import interpret
-from ..graph.node_values import copy_facts, in_backward, outputs, placeholders
-from ..graph.passes import SIMPLIFY, run_passes
-from .call_wrappers import finisher, run_plain
-from .function import CompiledBackward, CompiledPair
-from .joint import Traced, trace_call
-from .joint_program import JointProgram
-from .partition import JointGraph, Partition
-from .tangent_layouts import layouts_at, layouts_of
+from ...base.options import Options
+from ...base.torch_facts import lazy_module
+from ...comparison.private_inputs import GeneratorStates, strided_copy
+from ...comparison.program_level import Call, ProgramLevel
+from ...graph.dynamic_sizes import with_size_inputs
+from ...graph.fx_nodes import add_output, copy_node, map_nodes
+from ...graph.graph_interpreter import interpret
+from ...graph.node_values import copy_facts, in_backward, outputs, placeholders
+from ...graph.passes import SIMPLIFY, run_passes
+from ..call_wrappers import finisher, run_plain
+from ..function import CompiledBackward, CompiledPair
+from ..joint import Traced, trace_call
+from ..joint_program import JointProgram
+from ..partition import JointGraph, Partition
+from ..tangent_layouts import layouts_at, layouts_of
 
 Sizes = tuple[float, ...]
 Values = Sequence[torch.Tensor]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..stored.plain_data import Plain, plain_value
-from .independent_results import ResultPart
-from .tangent_layouts import Layout
+from ...stored.plain_data import Plain, plain_value
+from ..independent_results import ResultPart
+from ..tangent_layouts import Layout
 
 Pattern = tuple[bool, ...]
 

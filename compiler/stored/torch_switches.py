@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.library import _impls as registered_kernels  # what Python code has registered, such as "aten/add.Tensor/CPU"
 
-from .torch_facts import default_device_or_none
+from ..base.torch_facts import default_device_or_none
 
 _WORDS = ("enabled", "allow", "deterministic", "precision", "priority", "uninitialized", "qengine")
 _NOT_FOR_NOTHING = frozenset({"_get_fp32_precision_getter"})  # takes arguments

@@ -2,9 +2,9 @@
 
 from torch import fx
 
-from ..graph.node_values import outputs, placeholders
+from ...graph.node_values import outputs, placeholders
+from ..joint import Traced
 from .gradient_paths import GradientPaths
-from .joint import Traced
 
 
 def gradient_paths(traced: Traced, graph: fx.Graph, hooked: bool) -> GradientPaths:

@@ -11,36 +11,36 @@ from typing import Any, cast
 import torch
 from torch import fx
 
-from ..base.debug_folder import later_part, open_folder
-from ..base.errors import InternalError
-from ..base.events import Artifact, FellBack, is_recording, record, stage
-from ..base.locks import ForkedLock
-from ..base.options import Options
-from ..graph.checks import verify
-from ..graph.dynamic_sizes import with_size_inputs
-from ..graph.graph_failure import report_graph_failure
-from ..graph.graph_interpreter import interpret, run_op_by_op
-from ..graph.graph_printing import graph_text
-from ..graph.node_values import outputs, placeholders, tensor_of
-from ..graph.passes import SIMPLIFY, run_passes
-from ..graph.promises import going_on
-from ..stored.graph_store import description_of
-from ..stored.plain_data import Plain, plain_value
-from .dynamic_arguments import Fits, formula
+from ...base.debug_folder import later_part, open_folder
+from ...base.errors import InternalError
+from ...base.events import Artifact, FellBack, is_recording, record, stage
+from ...base.locks import ForkedLock
+from ...base.options import Options
+from ...graph.checks import verify
+from ...graph.dynamic_sizes import with_size_inputs
+from ...graph.graph_failure import report_graph_failure
+from ...graph.graph_interpreter import interpret, run_op_by_op
+from ...graph.graph_printing import graph_text
+from ...graph.node_values import outputs, placeholders, tensor_of
+from ...graph.passes import SIMPLIFY, run_passes
+from ...graph.promises import going_on
+from ...stored.graph_store import description_of
+from ...stored.plain_data import Plain, plain_value
+from ..dynamic_arguments import Fits, formula
+from ..function import CompiledBackward, Pattern
+from ..independent_results import kept_for
+from ..joint import Traced, trace_call
+from ..joint_program import JointProgram
+from ..partition import JointGraph, Partition, backward_graph, stamp_of
+from ..stages.backward_stages import backward_stages
+from ..stages.gradient_buckets import BucketCaps, expected_buckets
+from ..stages.staged_function import CompiledStage
+from ..tangent_layouts import layouts_at, layouts_of
 from .form_levels import FormStages
 from .form_parts import FormContext, Sizes, Tensors, undisturbed
 from .form_place import FormPlace, with_condition
 from .form_validation import FormValidation
-from .function import CompiledBackward, Pattern
 from .gradient_form import GradientForm, KeptBackward, backward_key, target_names
-from .independent_results import kept_for
-from .joint import Traced, trace_call
-from .joint_program import JointProgram
-from .partition import JointGraph, Partition, backward_graph, stamp_of
-from .stages.backward_stages import backward_stages
-from .stages.gradient_buckets import BucketCaps, expected_buckets
-from .stages.staged_function import CompiledStage
-from .tangent_layouts import layouts_at, layouts_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,31 +7,31 @@ from functools import partial
 
 import torch
 
-from ..base.events import Artifact, FellBack, is_recording, record, stage
-from ..comparison.first_call import StageDeparture
-from ..graph.effects.undo import HOOKED
-from ..graph.graph_failure import report_graph_failure
-from ..graph.graph_printing import graph_text
-from ..stored.graph_store import description_of
-from ..stored.plain_data import Plain, plain_value
+from ...base.events import Artifact, FellBack, is_recording, record, stage
+from ...comparison.first_call import StageDeparture
+from ...graph.effects.undo import HOOKED
+from ...graph.graph_failure import report_graph_failure
+from ...graph.graph_printing import graph_text
+from ...stored.graph_store import description_of
+from ...stored.plain_data import Plain, plain_value
+from ..captured_again import Differentiable, captured_again
+from ..function import CompiledPair
+from ..independent_results import ResultPart, parts_of
+from ..joint import Traced, trace_call
+from ..joint_program import JointProgram
+from ..partition import JointGraph, Partition, partition
+from ..stages.gradient_buckets import current_caps
+from ..stages.staged_function import StagedPair
+from ..tangent_layouts import layouts_at, layouts_of
 from .backwards import Backwards, TracedPair, compiled_graph, simplified
-from .captured_again import Differentiable, captured_again
 from .form_levels import FormStages
 from .form_parts import FormContext, FormParts, Run, demand_history_allowed, demand_written_apart
 from .form_place import FormPlace, with_condition
 from .form_validation import FormValidation
-from .function import CompiledPair
 from .gradient_form import GradientForm, target_names
 from .gradient_paths import GradientPaths
 from .gradient_reach import gradient_paths
-from .independent_results import ResultPart, parts_of
-from .joint import Traced, trace_call
-from .joint_program import JointProgram
 from .kept_form import KeptForm, plain_constants, plain_run
-from .partition import JointGraph, Partition, partition
-from .stages.gradient_buckets import current_caps
-from .stages.staged_function import StagedPair
-from .tangent_layouts import layouts_at, layouts_of
 
 
 def traced_form(

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from plumbline.compiler.autograd import form_place
-from plumbline.compiler.autograd.kept_form import constants_of_plain, plain_constants
+from plumbline.compiler.autograd.forms import form_place
+from plumbline.compiler.autograd.forms.kept_form import constants_of_plain, plain_constants
 from plumbline.compiler.base.events import GraphStored, forget_stage_times, recording, stage_times
 from plumbline.compiler.lowering.registry import lowering_of, replace_lowering
 from plumbline.compiler.stored.plain_data import NotPlain
@@ -282,7 +282,9 @@ def test_a_planted_lowering_is_neither_kept_nor_hidden_by_what_is(kept):
     def program(x):
         return x.sin()
 
-    make = lambda: (plain(3),)  # noqa: E731
+    def make():
+        return (plain(3),)
+
     assert lowering_of(aten.sin.default) is not None
     with replace_lowering(aten.sin.default, wrong):
         assert torch.equal(compiled_anew(program, make, kept).results[0], torch.full((3,), 7.0))
@@ -306,7 +308,7 @@ def test_entries_that_are_damaged_are_not_there(damage, kept):
 
 def test_an_entry_that_cannot_be_read_back_is_not_there(kept, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("plumbline.compiler.codegen.stored_code.built_segments", _raises)
+        patch.setattr("plumbline.compiler.stored_code.built_segments", _raises)
         actual = compiled_anew(base, INPUTS[0], kept)
     assert actual.traced
     assert_same_outcome(actual, played(base, INPUTS[0]()))

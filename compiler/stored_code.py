@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from torch import fx
 
-from ..base.locks import ForkedLock
-from ..base.options import Options
-from ..graph.graph_failure import report_graph_failure
-from ..graph.graph_interpreter import interpret
-from ..stored.graph_data import graph_of_plain, plain_graph
-from ..stored.plain_data import NotPlain, Plain, plain_value, value_of_plain
-from .c_text import CText, built_segments
-from .host_call import Compiled, GraphFallback, HostProgram, bind
+from .base.locks import ForkedLock
+from .base.options import Options
+from .codegen.c_text import CText, built_segments
+from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
+from .graph.graph_failure import report_graph_failure
+from .graph.graph_interpreter import interpret
+from .stored.graph_data import graph_of_plain, plain_graph
+from .stored.plain_data import NotPlain, Plain, plain_value, value_of_plain
 
 
 def plain_code(gm: fx.GraphModule, host: HostProgram, c: CText) -> Plain:

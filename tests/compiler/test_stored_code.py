@@ -6,8 +6,8 @@ from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.symbol_facts import make_shape_environment, make_symbolic_size
 from plumbline.compiler.codegen.c_text import CText
 from plumbline.compiler.codegen.host_call import HostProgram
-from plumbline.compiler.codegen.stored_code import code_of_plain, plain_code
 from plumbline.compiler.stored.plain_data import NotPlain
+from plumbline.compiler.stored_code import code_of_plain, plain_code
 
 aten = torch.ops.aten
 NO_KERNELS = CText("", {}, 0, (), 0)
