@@ -145,6 +145,7 @@ if kind == "stock":  # its workers are counted when they have ended
 children = cpu(resource.RUSAGE_CHILDREN) - before[1]
 if not (name == "mlp" and mode == "train" and kind == "stock"):  # stock draws other numbers for dropout
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+if kind == "ours":  # stock gives parameters that nothing depends on a gradient of zeros
     for mine, eagers in zip((p.grad for p in model.parameters() if p.grad is not None), gradients, strict=True):
         torch.testing.assert_close(mine, eagers, rtol=1e-3, atol=1e-4)
 print(json.dumps([own, children]))
