@@ -16,7 +16,8 @@ import torch.nn.functional as F  # noqa: N812  the field's name for it
 from torch import fx
 
 from plumbline.compiler import native
-from plumbline.compiler.autograd import functionalize, partition, traced_form
+from plumbline.compiler.autograd import functionalize, partition
+from plumbline.compiler.autograd.forms import traced_form
 from plumbline.compiler.autograd.functionalize import Functionalizer
 from plumbline.compiler.codegen import c_file, c_kernel, c_library
 from plumbline.compiler.frontend.guards import guard_rules, guard_table

@@ -16,7 +16,8 @@ from torch import fx
 
 import plumbline
 from plumbline.compiler import native
-from plumbline.compiler.autograd import backwards, functionalize, traced_form
+from plumbline.compiler.autograd import functionalize
+from plumbline.compiler.autograd.forms import backwards, traced_form
 from plumbline.compiler.autograd.functionalize import Functionalizer
 from plumbline.compiler.base.events import CompilerFailed, Validated, recording
 from plumbline.compiler.codegen import c_segments
