@@ -49,7 +49,7 @@ def tables_of(step: Callable[[Callable[..., Any]], object]) -> list[LaunchTable]
         return checked_at_first(part)
 
     def backend(graph: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
-        return compile_with_autograd(graph, inputs, collect, Options(), decompositions=extra_decompositions())
+        return compile_with_autograd(graph, inputs, collect, Options(), decompositions=extra_decompositions)
 
     step(lambda function: plumbline.compile(function, backend=backend, dynamic=False))
     return tables

@@ -1,7 +1,7 @@
 """The named backends: what is done with a captured graph."""
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -9,13 +9,16 @@ from typing import Any
 import torch
 
 from .autograd.compile import compile_with_autograd
+from .autograd.forms.form_place import LoadedPart
 from .base.errors import UserError
 from .base.options import Options, Settings, in_force
 from .base.seam import planting
+from .base.torch_facts import OpOverload
 from .frontend.specialise import SYMBOLIC
 from .graph.promises import checked_at_first
-from .kernel_levels import acceptance
-from .native import compile_traced, extra_decompositions
+from .graph.tracer import Decomposition
+from .stored.plain_data import Plain
+from .stored_code import code_of_plain
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 NamedBackend = Callable[[torch.fx.GraphModule, list[object], Options], Callable[..., object]]
@@ -59,9 +62,19 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
 @named("inductor")
 def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
     """Trace forward and backward to ATen and compile both to native code."""
-    rules, compile_part = extra_decompositions(), native_compiler(options)
-    guarded = _is_guarded(graph)
-    return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=guarded)
+
+    def load_part(form: Plain) -> LoadedPart:
+        return LoadedPart(*code_of_plain(form, options))
+
+    return compile_with_autograd(
+        graph,
+        example_inputs,
+        native_compiler(options),
+        options,
+        decompositions=_extra_decompositions,
+        guarded=_is_guarded(graph),
+        load_part=load_part,
+    )
 
 
 @named("triton")
@@ -72,12 +85,20 @@ def run_as_triton(graph: torch.fx.GraphModule, example_inputs: list[object], opt
 
 def native_compiler(options: Options) -> Callable[..., Callable[..., Any]]:
     """Return what makes native code of one traced graph and its example inputs, and says when it may be used."""
-    accept = acceptance(options)
 
     def compile_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        return compile_traced(part, inputs, options, accept)
+        from .kernel_levels import acceptance
+        from .native import compile_traced
+
+        return compile_traced(part, inputs, options, acceptance(options))
 
     return compile_part
+
+
+def _extra_decompositions() -> Mapping[OpOverload, Decomposition]:
+    from .native import extra_decompositions
+
+    return extra_decompositions()
 
 
 def _is_guarded(graph: torch.fx.GraphModule) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import fx
 
@@ -13,7 +13,9 @@ from .base.locks import ForkedLock
 from .codegen.host_call import Compiled
 from .graph.dynamic_sizes import size_placeholders, size_values
 from .graph.graph_interpreter import interpreted
-from .symbolic.symbolic_sizes import FUNCTIONS, Assumption, assumptions
+from .stored.graph_store import describe, description_of
+from .symbolic.scaled_sizes import FUNCTIONS
+from .symbolic.symbolic_sizes import Assumption, assumptions
 
 CompileForm = Callable[[Mapping[str, float]], Compiled]
 MOST_FORMS = 8  # libraries of one graph for different sizes; sizes beyond them run op by op
@@ -29,7 +31,7 @@ def compile_for_sizes(gm: fx.GraphModule, compile_form: CompileForm) -> Compiled
     if not example:
         return compile_form({})
     forms = DynamicForms(compile_form, interpreted(gm), list(example))
-    forms.add(list(example.values()))
+    first = forms.add(list(example.values()))
     count = len(example)
 
     def call(*inputs: object) -> tuple[object, ...]:
@@ -41,6 +43,7 @@ def compile_for_sizes(gm: fx.GraphModule, compile_form: CompileForm) -> Compiled
             run = forms.add([size for size in sizes if isinstance(size, int | float)])
         return run(*inputs)
 
+    describe(call, lambda: replace(description_of(first), condition=forms.texts[0], names=tuple(example)))
     return call
 
 
@@ -49,12 +52,14 @@ class DynamicForms:
     """What is compiled of one graph.
 
     forms: (whether the sizes fit, what to run), newest last.  names: the symbols, in the order of the inputs.
+    texts: for each form the condition on the sizes, in words of Python.
     """
 
     compile_form: CompileForm
     interpreted: Compiled
     names: list[str]
     forms: list[tuple[Callable[..., object], Compiled]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     lock: ForkedLock = field(default_factory=ForkedLock)
 
     def add(self, sizes: Sequence[float]) -> Compiled:
@@ -70,12 +75,18 @@ class DynamicForms:
         for each in assumed:
             if each.is_equality:
                 record(FellBack("dynamic size", f"kernels are built for {each.text}"))
-        self.forms.append((condition(self.names, list(assumed)), run))
+        text = condition_text(list(assumed))
+        self.texts.append(text)
+        self.forms.append((condition(self.names, text), run))
         return run
 
 
-def condition(names: Sequence[str], assumed: Sequence[Assumption]) -> Callable[..., object]:
-    """Return a function of dynamic sizes, in order, that says whether all assumptions about their names hold."""
-    text = " and ".join(f"({each.text})" for each in assumed) or "True"
+def condition_text(assumed: Sequence[Assumption]) -> str:
+    """Return the Python text that says whether all assumptions hold."""
+    return " and ".join(f"({each.text})" for each in assumed) or "True"
+
+
+def condition(names: Sequence[str], text: str) -> Callable[..., object]:
+    """Return a function of dynamic sizes, in order, that says whether a condition on their names holds."""
     holds: Callable[..., object] = eval(f"lambda {', '.join(names)}: {text}", {**FUNCTIONS, "math": math})
     return holds

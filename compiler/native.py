@@ -19,9 +19,10 @@ from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.locks import ForkedLock
 from .base.options import Options
 from .base.torch_facts import OpOverload
-from .codegen.c_segments import c_segments
+from .codegen.c_segments import c_text
+from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
-from .codegen.host_call import Compiled, GraphFallback, bind
+from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
@@ -37,6 +38,8 @@ from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .schedule.execution_plan import plan_execution
 from .schedule.schedule import Pass, passes_in_force, schedule
+from .stored.graph_store import StoredPart, describe
+from .stored_code import plain_code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,13 +169,20 @@ def _compile(
     with stage("codegen"):
         host = write_host(plan)
         record(Artifact("codegen", "host.py", "python", host.text))
-    segments = c_segments(plan, options, gate) if language_of(plan, options) == "c" else triton_segments(plan, options)
+    written = c_text(plan, options, gate) if language_of(plan, options) == "c" else None
+    segments = triton_segments(plan, options) if written is None else built_segments(written, options)
 
     def report(error: Exception, inputs: Sequence[object]) -> None:
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
 
-    compiled = bind(plan, host, segments, GraphFallback(interpreted(gm), options.strict, report))
+    compiled = bind(host, segments, GraphFallback(interpreted(gm), options.strict, report))
+    if written is not None:
+        _let_it_be_kept(compiled, gm, host, written)
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
+
+
+def _let_it_be_kept(compiled: Compiled, gm: fx.GraphModule, host: HostProgram, written: CText) -> None:
+    describe(compiled, lambda: StoredPart(plain_code(gm, host, written)))
 
 
 def _warn_once(text: str) -> None:

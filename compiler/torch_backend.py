@@ -31,8 +31,7 @@ def torch_backend(
     del example_inputs, mode
     chosen = CONFIG.over_environment(options)()
     lifted, constants = _every_tensor_an_input(graph)
-    rules = dict(extra_decompositions())
-    compiled = CompiledCall(lifted, native_compiler(chosen), chosen, rules, recompute=True)
+    compiled = CompiledCall(lifted, native_compiler(chosen), chosen, extra_decompositions, recompute=True)
     return lambda *inputs: compiled(*inputs, *constants)
 
 

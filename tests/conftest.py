@@ -13,6 +13,9 @@ SEED = 20260
 
 # Before torch is imported anywhere: one thread a process, so that xdist workers do not fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests put functions of their own into the compiler, and must not be given what it made before.  The tests of the cache
+# of graphs switch it on.
+os.environ.setdefault("PLUMBLINE_GRAPH_CACHE", "0")
 
 
 # How long a draw takes depends on what else the machine does: it says nothing about the code under test.

@@ -15,10 +15,19 @@ import torch
 
 from ..graph.effects.undo import HOOKED, effects_of
 from ..graph.graph_interpreter import interpret
-from .call_signature import OutputKind
-from .joint import JointProgram, Traced
+from .call_signature import CallSignature, OutputKind
+from .joint_program import JointProgram
 
 Noted = tuple["weakref.ref[torch.Tensor]", int]  # an input of a call, and how often it had been written to
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiable:
+    """What is known of a compiled form with gradients: the results that have one, and the tensors that it holds."""
+
+    signature: CallSignature
+    tangents: tuple[int, ...]
+    constants: tuple[torch.Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +94,13 @@ class CapturedAgain:
 
 
 def captured_again(
-    program: JointProgram, traced: Traced, arguments: Sequence[object], unreached: frozenset[int]
+    program: JointProgram, what: Differentiable, arguments: Sequence[object], unreached: frozenset[int]
 ) -> CapturedAgain | None:
     """Return how to run a graph again for its history; None where a second run is not what the first one was.
 
-    traced: what the graph's compiled form was made of.  arguments: of a call that it is compiled for.
+    what: of the graph's compiled form.  arguments: of a call that it is compiled for.
     """
-    effects, signature, tangents = effects_of(program.gm), traced.signature, traced.joint.tangents
+    effects, signature, tangents = effects_of(program.gm), what.signature, what.tangents
     tensors = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
     alone = sorted(signature.inputs) == tensors and len({id(arguments[place]) for place in tensors}) == len(tensors)
     if effects is None or effects.draws or effects.written or program.gm.meta.get(HOOKED) or not alone:
@@ -105,4 +114,4 @@ def captured_again(
         return None
     others = tuple(None if isinstance(value, torch.Tensor) else value for value in arguments)
     ends = tuple(facts[index] for index in tangents)
-    return CapturedAgain(program, others, signature.inputs, traced.constants, ends, unreached)
+    return CapturedAgain(program, others, signature.inputs, what.constants, ends, unreached)

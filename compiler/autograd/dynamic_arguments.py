@@ -16,6 +16,7 @@ from torch import fx
 
 from ..base.nested import nested_text
 from ..base.symbol_facts import (
+    SizeText,
     expression_text,
     make_shape_environment,
     make_symbolic_float,
@@ -29,6 +30,7 @@ from ..base.torch_facts import FakeTensorMode, ShapeEnv, WatchedFakeMode, asked_
 from ..graph.dynamic_sizes import is_symbolic
 from ..graph.node_values import entry_shape, placeholders
 from ..graph.shapes.metadata_rules import MetadataRules
+from ..symbolic.scaled_sizes import FUNCTIONS
 
 Labels = tuple[str | None, ...]
 Fits = Callable[..., object]
@@ -126,10 +128,15 @@ class TracedSizes:
 
     def condition(self) -> Fits | None:
         """Return a function of the dynamic sizes, in order, that says whether what was assumed holds; None: always."""
+        text = self.condition_text()
+        return formula(text, list(self.symbols)) if text else None
+
+    def condition_text(self) -> str:
+        """Return what `condition` asks, as Python text over the symbols' names; empty where it is always so."""
         if self.environment is None:
-            return None
+            return ""
         texts = [f"({expression_text(each)})" for each in size_conditions(self.environment)]
-        return formula(" and ".join(texts) or "True", list(self.symbols))
+        return " and ".join(texts) or "True"
 
     def fixed(self) -> list[str]:
         """Return the labels of sizes that the trace could not leave dynamic."""
@@ -138,7 +145,7 @@ class TracedSizes:
 
 def formula(text: str, names: Sequence[str]) -> Fits:
     """Return Python text as a function of dynamic sizes in order."""
-    function: Fits = eval(f"lambda {', '.join(names)}: {text}", {"math": math})
+    function: Fits = eval(f"lambda {', '.join(names)}: {text}", {"math": math, **FUNCTIONS})
     return function
 
 
@@ -151,8 +158,8 @@ def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], An
     texts: list[str] = []
 
     def shown(part: Any) -> str:
-        if is_symbolic(part):
-            texts.append(expression_text(size_expression(part)))
+        if is_symbolic(part) or isinstance(part, SizeText):
+            texts.append(part.text if isinstance(part, SizeText) else expression_text(size_expression(part)))
             return f"({texts[-1]})"
         name = f"constant_{len(scope)}"
         scope[name] = part

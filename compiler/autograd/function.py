@@ -13,11 +13,11 @@ from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
 from .independent_results import ResultPart, parts_with, spent_with
+from .tangent_layouts import Layout
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
 Sizes = tuple[float, ...]
-Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(slots=True, eq=False)

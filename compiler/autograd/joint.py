@@ -7,16 +7,15 @@ because a zero in its place would be another program (0 * inf is nan, None is no
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from operator import itemgetter
 
 import torch
 from torch import fx
 
-from ..base.bisecting.applications import Gate
 from ..base.errors import Unsupported
 from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin
@@ -24,12 +23,9 @@ from ..base.symbol_facts import rounded_symbol
 from ..base.torch_facts import (
     FakeTensor,
     FakeTensorMode,
-    OpOverload,
-    any_autocast,
     apply_function,
     lazy_module,
     next_gradient_number,
-    quiet_fake_failures,
     running_gradient_number,
 )
 from ..graph.aliasing import argument, memory_root
@@ -40,28 +36,18 @@ from ..graph.node_values import copy_facts, in_backward, origin_of, set_value, t
 from ..graph.shapes.shape_dispatch import call_with_dynamic_sizes, python_shape_rules
 from ..graph.tracer import (
     AtenRecorder,
-    Decomposition,
     TensorMetadata,
     demand_untouched_generator,
-    metadata_of,
     watched_generator,
 )
 from .analyze import Analysis, StateBefore, TracedCall, analyze, leaves_behind
 from .call_signature import CallSignature
-from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
+from .dynamic_arguments import TracedSizes
 from .functionalize import Functionalizer
 from .independent_results import Group, independent_results
+from .joint_program import JointProgram
 from .partition import JointGraph
 from .value_graph import ValueGraph
-
-AUTOCAST_DEVICES = ("cpu", "cuda")
-
-
-def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
-    """Return the devices where autocast is on, each with its dtype."""
-    if not any_autocast():
-        return ()
-    return tuple((d, torch.get_autocast_dtype(d)) for d in AUTOCAST_DEVICES if torch.is_autocast_enabled(d))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,50 +71,6 @@ class Traced:
     recorded: fx.GraphModule | None = None
     visited: frozenset[int] = frozenset()
     independent: tuple[Group, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class JointProgram:
-    """A torch-level graph with the arguments it is specialised to, and how to trace it.
-
-    arguments: numbers as they are, for a tensor its metadata; the same tensor given twice is the same object here.
-    grad_enabled, autocast: the state of the call.  keeps_recorded: whether a trace keeps what it recorded.
-    gate: asked for each decomposition.
-    """
-
-    gm: fx.GraphModule
-    arguments: tuple[object, ...]
-    grad_enabled: bool
-    autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
-    decompositions: Mapping[OpOverload, Decomposition] | None = None
-    dynamic: DynamicArguments = NOTHING_DYNAMIC
-    sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels
-    keeps_recorded: bool = False
-    gate: Gate | None = None
-
-    @staticmethod
-    def metadata(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> tuple[object, ...]:
-        """Return the arguments with each tensor replaced by its metadata; raises Unsupported for odd tensors."""
-        seen: dict[int, TensorMetadata] = {}
-        for position, value in enumerate(arguments):
-            if isinstance(value, torch.Tensor) and id(value) not in seen:
-                metadata = metadata_of(value)
-                if position in dynamic.tensors:
-                    metadata = replace(metadata, labels=dynamic.tensors[position])
-                seen[id(value)] = metadata
-        return tuple(seen[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
-
-    def state(self) -> ExitStack:
-        """Return a context with the grad mode and autocast state of the call; inference mode is traced as no_grad."""
-        stack = ExitStack()
-        stack.enter_context(quiet_fake_failures())
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
-        states = dict(self.autocast)
-        for device in AUTOCAST_DEVICES:
-            if device in states or torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, dtype=states.get(device), enabled=device in states))
-        return stack
 
 
 class _Entry(torch.autograd.Function):

@@ -190,6 +190,18 @@ class KernelBuilt(Event):
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class GraphStored(Event):
+    """What came of the disk cache of compiled graphs; part: "graph" or "backward".
+
+    outcome: "kept" or "not kept".  why: what cannot be written down, or what switches the cache off; empty where kept.
+    """
+
+    part: str
+    outcome: str
+    why: str = ""
+
+
 Sink = Callable[[Event], None]
 
 

@@ -63,6 +63,7 @@ class Options:
     compiler: str = option("", "C compiler to use; empty: search", environment="PLUMBLINE_CC")
     cache_directory: str = option("", "folder of built kernels; empty: the user's cache folder")
     disk_cache: bool = option(True, "look for built kernels on disk and keep new ones there")
+    graph_cache: bool = option(True, "look for compiled graphs on disk and keep new ones there, beside the kernels")
     warn_fallback: bool = option(True, "warn once when a graph runs op by op because nothing can compile it")
     # bisecting
     bisect: str = option("", "applications that are switched off, such as 'fusion:12'; 'list' has them all on record")

@@ -12,17 +12,21 @@ class Seam:
 
     wrap: given (original, compiled form, fullgraph, dynamic), returns what the user gets; None: the compiled form.
     plants: how often a fault was planted or taken away; calls of `compile` share forms only between two of these.
+    planted: how many are planted now; nothing that is compiled meanwhile is kept on disk, or found there.
     """
 
     wrap: Wrap | None = None
     plants: int = 0
+    planted: int = 0
 
 
 @contextmanager
 def planting() -> Iterator[None]:
     """Say that another implementation is in force inside the block; every way to plant one is within this."""
     Seam.plants += 1
+    Seam.planted += 1
     try:
         yield
     finally:
         Seam.plants += 1
+        Seam.planted -= 1

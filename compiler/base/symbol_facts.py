@@ -1,6 +1,7 @@
 """Symbolic sizes: how they are made, and what is known of them. The second importer of private torch names."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it ships no types
@@ -15,6 +16,7 @@ from .dense_order import dense_strides
 from .torch_facts import FakeTensorMode, ShapeEnv
 
 __all__ = [
+    "SizeText",
     "bound_size",
     "expression_text",
     "hint_value",
@@ -31,6 +33,13 @@ __all__ = [
     "size_expression",
     "symbol_name",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeText:
+    """A number made of sizes by its Python text alone, where it comes from another process."""
+
+    text: str
 
 
 def make_shape_environment() -> ShapeEnv:

@@ -35,6 +35,8 @@ from torch.utils._device import DeviceContext, _device_constructors  # what a de
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as disable_current_modes
 
+from .fake_mode_start import start_fake_mode, without_compiler
+
 __all__ = [
     "DispatchMode",
     "FakeTensor",
@@ -92,7 +94,6 @@ __all__ = [
     "leave_tensor_hooks",
     "load_fake_modes",
     "log_api_usage",
-    "make_fake",
     "module_call_path",
     "module_registration_hooks",
     "name_decorated_frame",
@@ -218,6 +219,11 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
     watcher: "Callable[[WatchedFakeMode, Any, Any, tuple[Any, ...], dict[str, Any]], Any] | None" = None
     correction: "Callable[[WatchedFakeMode, Any, Any, Any, Any], Any] | None" = None  # last: what the call gave
     rules: "Callable[[WatchedFakeMode, Any, Any, Any], Any] | None" = None  # asked before torch; may not implement
+
+    def __init__(self, **settings: Any) -> None:
+        start_fake_mode(self, **settings)
+
+    _dispatch_impl = without_compiler(FakeTensorMode._dispatch_impl)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -416,27 +422,6 @@ def asked_once(mode: FakeTensorMode) -> FakeTensorMode:
     return mode
 
 
-def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
-    """Return the fake twin of an input, with static sizes; twins share storage as their originals do."""
-    if torch.is_inference_mode_enabled() and not tensor.is_inference():
-        with torch.inference_mode(False):
-            return mode.from_tensor(tensor, static_shapes=True)
-    base = tensor._base
-    if tensor.is_complex() and base is not None and not base.is_complex() and base.shape[-1:] != (2,):
-        return _fake_complex_view(mode, tensor)
-    return mode.from_tensor(tensor, static_shapes=True)
-
-
-def _fake_complex_view(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
-    """Return the fake twin of complex numbers in the memory of real ones, where torch views the base as it is."""
-    with torch.set_grad_enabled(not tensor.is_leaf):
-        pairs = torch.view_as_real(tensor.conj() if tensor.is_conj() else tensor)
-        with mode:
-            fake = torch.view_as_complex(make_fake(mode, pairs))
-            fake = fake.conj() if tensor.is_conj() else fake
-    return fake.requires_grad_() if tensor.is_leaf and tensor.requires_grad else fake
-
-
 @functools.cache
 def load_fake_modes() -> None:
     """Have torch import what the first fake mode of a process needs, once.
@@ -444,7 +429,7 @@ def load_fake_modes() -> None:
     Some of those modules swallow import errors, which live until the garbage collector runs and hold every frame below
     them. A thread of its own has no frames of the program below it.
     """
-    thread = threading.Thread(target=FakeTensorMode)
+    thread = threading.Thread(target=WatchedFakeMode)
     thread.start()
     thread.join()
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from ..base.torch_facts import OpOverload
+
 aten = torch.ops.aten
-_DIRECT: Mapping[object, Callable[..., object]] = {
+_DIRECT: Mapping[OpOverload, Callable[..., object]] = {
     aten.addmm.default: torch.addmm,
     aten.as_strided.default: torch.as_strided,
     aten.baddbmm.default: torch.baddbmm,
@@ -28,6 +30,9 @@ _DIRECT: Mapping[object, Callable[..., object]] = {
 }
 
 
-def direct_call(target: Callable[..., object]) -> Callable[..., object]:
-    """Return what calls an operator: a function of torch's where there is one that is only that, else itself."""
-    return _DIRECT.get(target, target)
+def direct_call(value: object) -> object:
+    """Return what calls an operator: a function of torch's where there is one that is only that, else itself.
+
+    value: anything that a host function names; what is no operator is returned as it is.
+    """
+    return _DIRECT.get(value, value) if isinstance(value, OpOverload) else value

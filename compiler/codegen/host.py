@@ -10,18 +10,11 @@ from dataclasses import dataclass, field
 
 import torch
 
+from ..graph.facts import facts_of, is_random
 from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, SymbolicNumber
 from ..schedule.execution_plan import ExecutionPlan, Segment
 from ..symbolic.symbolic_sizes import Size
-from .direct_calls import direct_call
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HostProgram:
-    """The text of the host function, which calls segment n as `segment_<n>`, and the objects it needs by name."""
-
-    text: str
-    objects: dict[str, object]
+from .host_call import HostProgram, local, on_device
 
 
 @dataclass(slots=True)
@@ -58,16 +51,6 @@ class _HostBuilder:
         return any(name not in self.program.buffers for name in step.reads)
 
 
-def local(name: str) -> str:
-    """Return the host's variable for a tensor."""
-    return f"v_{name}"
-
-
-def on_device(place: str, device: torch.device) -> str:
-    """Return the question whether a tensor is where the kernels are, as Python text that binds like a call."""
-    return f"{place}.is_cpu" if device.type == "cpu" else f"({place}.device == device)"
-
-
 def write_host(plan: ExecutionPlan) -> HostProgram:
     """Return the host function `run(<inputs>)` as text with everything it names."""
     program = plan.program
@@ -93,7 +76,47 @@ def write_host(plan: ExecutionPlan) -> HostProgram:
     inputs = ", ".join([*(local(name) for name in program.inputs), *program.sizes])
     text = f"def run({inputs}):\n" + "".join(f"    {line}\n" for line in builder.lines)
     objects = {**builder.objects, **{local(name): value for name, value in program.constants.items()}}
-    return HostProgram(text, objects)
+    calls = [step for step in program.steps if isinstance(step, Extern)]
+    repeats = all(map(_can_repeat, calls))
+    fits, layouts = _fits(program)
+    return HostProgram(
+        text,
+        objects,
+        fits,
+        layouts,
+        program.device,
+        len(plan.segments),
+        calls=bool(calls),
+        repeats=repeats,
+        draws=repeats and any(is_random(step.target) for step in calls),
+    )
+
+
+def _can_repeat(step: Extern) -> bool:
+    """Return whether a call may run twice, the generator being put back: it writes to no argument."""
+    facts = facts_of(step.target)
+    return not step.ordered or (facts is not None and not facts.mutates)
+
+
+def _fits(program: LoopProgram) -> tuple[str, dict[str, object]]:
+    """Return the text of the function of the inputs that says whether they are laid out as the code was written for.
+
+    Beside it the objects that the text names.
+    """
+    layouts: dict[str, object] = {}
+    conditions = []
+    for name in program.inputs:
+        buffer = program.buffers.get(name)
+        if buffer is None:
+            continue
+        place, layout = local(name), f"({buffer.shape}, {buffer.strides}, {buffer.dtype})"
+        if not program.sizes:
+            layout = f"layout_{name}"
+            layouts[layout] = (buffer.shape, buffer.strides, buffer.dtype)
+        conditions.append(f"({place}.shape, {place}.stride(), {place}.dtype) == {layout}")
+        conditions.append(f"{on_device(place, program.device)} and not {place}.is_neg()")
+    parameters = ", ".join([*map(local, program.inputs), *program.sizes])
+    return f"lambda {parameters}: {' and '.join(conditions) or True}", layouts
 
 
 def _allocation(buffer: Buffer) -> str:
@@ -105,7 +128,7 @@ def _allocation(buffer: Buffer) -> str:
 
 def _write_extern(builder: _HostBuilder, step: Extern) -> None:
     target = f"call_{len(builder.objects)}"
-    builder.objects[target] = direct_call(step.target)
+    builder.objects[target] = step.target
     words = [builder.literal(arg) for arg in step.args]
     words += [f"{key}={builder.literal(value)}" for key, value in step.kwargs.items()]
     call = f"{target}({', '.join(words)})"

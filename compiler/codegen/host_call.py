@@ -13,12 +13,9 @@ from dataclasses import dataclass
 import torch
 
 from ..base.errors import InternalError
-from ..graph.facts import facts_of, is_random
 from ..graph.promises import MetadataDeparture
-from ..loops.ir import Extern, LoopProgram
-from ..schedule.execution_plan import ExecutionPlan
-from ..symbolic.symbolic_sizes import FUNCTIONS
-from .host import HostProgram, local, on_device
+from ..symbolic.scaled_sizes import FUNCTIONS
+from .direct_calls import direct_call
 
 Compiled = Callable[..., tuple[object, ...]]
 
@@ -44,62 +41,72 @@ class GraphFallback:
         return result
 
 
-def bind(
-    plan: ExecutionPlan, host: HostProgram, segments: Sequence[Callable[..., int]], rescue: GraphFallback
-) -> Compiled:
+@dataclass(frozen=True, slots=True, eq=False)
+class HostProgram:
+    """The host function as text, with everything around it; plain data but for the objects that the texts name.
+
+    text: defines `run(<inputs>)`, which calls segment n as `segment_<n>`.  objects: what it needs by name.
+    fits: the text of a function of the inputs that says whether they are laid out as the code was written for;
+    layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.  repeats: whether it
+    may run twice, the generator being put back; draws: whether it then has to be.
+    """
+
+    text: str
+    objects: dict[str, object]
+    fits: str
+    layouts: dict[str, object]
+    device: torch.device
+    segments: int
+    calls: bool
+    repeats: bool
+    draws: bool
+
+
+def local(name: str) -> str:
+    """Return the host's variable for a tensor."""
+    return f"v_{name}"
+
+
+def on_device(place: str, device: torch.device) -> str:
+    """Return the question whether a tensor is where the kernels are, as Python text that binds like a call."""
+    return f"{place}.is_cpu" if device.type == "cpu" else f"({place}.device == device)"
+
+
+def bind(host: HostProgram, segments: Sequence[Callable[..., int]], rescue: GraphFallback) -> Compiled:
     """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise.
 
     segments: one function per segment, of the addresses of its parameters and the dynamic sizes.
     """
-    program = plan.program
     scope: dict[str, object] = {
         "torch": torch,
         "empty": torch.empty,
         "empty_strided": torch.empty_strided,
         "as_promised": _as_promised,
-        "device": program.device,
+        "device": host.device,
         "on_failure": _KernelFailure,
         "math": math,
         **FUNCTIONS,
-        **host.objects,
+        **{name: direct_call(value) for name, value in host.objects.items()},
     }
-    if len(segments) != len(plan.segments):
+    if len(segments) != host.segments:
         raise InternalError("segments without code", hint="report the graph")
     scope.update({f"segment_{number}": function for number, function in enumerate(segments)})
     exec(compile(host.text, "<plumbline host>", "exec"), scope)
     run = scope["run"]
     if not callable(run):
         raise InternalError("the host text defines no run()", hint="report the graph")
-    return _guarded(run, _fits(program), program, rescue)
-
-
-def _fits(program: LoopProgram) -> Callable[..., object]:
-    """Return the function of the inputs that says whether they are laid out as the code was written for."""
-    scope: dict[str, object] = {"torch": torch, "device": program.device, **FUNCTIONS}
-    conditions = []
-    for name in program.inputs:
-        buffer = program.buffers.get(name)
-        if buffer is None:
-            continue
-        place, layout = local(name), f"({buffer.shape}, {buffer.strides}, {buffer.dtype})"
-        if not program.sizes:
-            scope[f"layout_{name}"] = (buffer.shape, buffer.strides, buffer.dtype)
-            layout = f"layout_{name}"
-        conditions.append(f"({place}.shape, {place}.stride(), {place}.dtype) == {layout}")
-        conditions.append(f"{on_device(place, program.device)} and not {place}.is_neg()")
-    parameters = ", ".join([*map(local, program.inputs), *program.sizes])
-    fits: Callable[..., object] = eval(f"lambda {parameters}: {' and '.join(conditions) or True}", scope)
-    return fits
+    fits: Callable[..., object] = eval(
+        host.fits, {"torch": torch, "device": host.device, "math": math, **FUNCTIONS, **host.layouts}
+    )
+    return _guarded(run, fits, host, rescue)
 
 
 def _guarded(
-    run: Callable[..., object], fits: Callable[..., object], program: LoopProgram, rescue: GraphFallback
+    run: Callable[..., object], fits: Callable[..., object], host: HostProgram, rescue: GraphFallback
 ) -> Compiled:
     """Return run behind the question whether the inputs fit, and with what follows when it stops half-way."""
-    calls = [step for step in program.steps if isinstance(step, Extern)]
-    repeats = all(map(_can_repeat, calls))
-    draws = repeats and any(is_random(step.target) for step in calls)
-    generator, op_by_op = generator_of(program.device), rescue.op_by_op
+    calls, repeats, draws = host.calls, host.repeats, host.draws
+    generator, op_by_op = generator_of(host.device), rescue.op_by_op
 
     def call(*inputs: object) -> tuple[object, ...]:
         if not fits(*inputs):
@@ -136,12 +143,6 @@ def generator_of(device: torch.device) -> torch.Generator:
         return torch.default_generator
     generators: tuple[torch.Generator, ...] = torch.cuda.default_generators
     return generators[device.index or 0]
-
-
-def _can_repeat(step: Extern) -> bool:
-    """Return whether a call may run twice, the generator being put back: it writes to no argument."""
-    facts = facts_of(step.target)
-    return not step.ordered or (facts is not None and not facts.mutates)
 
 
 def _unrepeatable(error: Exception) -> Exception:

@@ -12,7 +12,8 @@ import torch
 
 from ..base.events import Artifact, record
 from ..symbolic.expr import text as index_text
-from ..symbolic.symbolic_sizes import FUNCTIONS, Extent
+from ..symbolic.scaled_sizes import FUNCTIONS
+from ..symbolic.symbolic_sizes import Extent
 from .body import Access, Scalar, walk
 from .ir import Extern, Loop, LoopProgram, Ref, Step
 from .loop_interpreter import first_place

@@ -40,6 +40,14 @@ SCALED: Mapping[str, Callable[[int, int], int]] = {
     for kind, make in (("product", _product), ("quotient", _quotient))
 }
 
+FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {  # of two sizes, which C and Python both know by name
+    "floor_quotient": lambda a, b: a // b,
+    "floor_remainder": lambda a, b: a % b,
+    "larger": max,
+    "smaller": min,
+    **SCALED,
+}
+
 
 def in_c(name: str) -> str:
     """Return the C function of this name."""

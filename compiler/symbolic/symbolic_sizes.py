@@ -11,14 +11,14 @@ The normal form is that of polynomials over symbols and over functions of them, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import gcd
 
 from ..base.errors import InternalError
-from .scaled_sizes import SCALED, float_of
+from .scaled_sizes import FUNCTIONS, SCALED, float_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,6 @@ class SizeCall:
 
 Atom = SizeSymbol | SizeCall
 Monomial = tuple[Atom, ...]  # sorted by key; an atom may repeat; none: the constant
-FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
-    "floor_quotient": lambda a, b: a // b,
-    "floor_remainder": lambda a, b: a % b,
-    "larger": max,
-    "smaller": min,
-    **SCALED,
-}
 
 
 class Size:

@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from ..autograd.dynamic_arguments import dynamic_arguments
-from ..autograd.form_levels import (
+from ..autograd.forms.form_levels import (
     CAPTURED,
     DECOMPOSED,
     FUNCTIONAL,
@@ -26,7 +26,8 @@ from ..autograd.form_levels import (
     form_levels,
     halves_call,
 )
-from ..autograd.joint import JointProgram, autocast_state, trace_call
+from ..autograd.joint import trace_call
+from ..autograd.joint_program import JointProgram, autocast_state
 from ..autograd.partition import JointGraph, partition
 from ..base.options import Options
 from ..comparison.departure import Departure, compare_levels

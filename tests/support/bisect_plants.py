@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812  the field's name for it
 from torch import fx
 
-from plumbline.compiler import backends, native
-from plumbline.compiler.autograd import compile as autograd_compile
+from plumbline.compiler import native
 from plumbline.compiler.autograd import functionalize, partition
+from plumbline.compiler.autograd.forms import traced_form
 from plumbline.compiler.autograd.functionalize import Functionalizer
 from plumbline.compiler.codegen import c_file, c_kernel
 from plumbline.compiler.codegen.c_functions import c_library
@@ -101,7 +101,7 @@ def other_lowering(right: Any, wrong: Any) -> Plant:
 
 
 def decomposed(operator: object, rule: Callable[..., object]) -> Plant:
-    return patched(backends, "extra_decompositions", lambda table: lambda: {**table(), operator: rule})
+    return patched(native, "extra_decompositions", lambda table: lambda: {**table(), operator: rule})
 
 
 def canonical(changed: Callable[[Any, Any, Any], Any]) -> Plant:
@@ -320,7 +320,7 @@ def again_in_backward(one: object, other: object) -> Plant:
 
 
 def cut(change: Callable[[Any], Any]) -> Plant:
-    return patched(autograd_compile, "partition", lambda original: lambda *a, **k: change(original(*a, **k)))
+    return patched(traced_form, "partition", lambda original: lambda *a, **k: change(original(*a, **k)))
 
 
 def first_value_twice(made: Any) -> Any:

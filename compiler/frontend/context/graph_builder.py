@@ -9,6 +9,7 @@ import torch
 from torch import fx
 
 from ...base.dense_order import dense_order
+from ...base.fake_mode_start import make_fake
 from ...base.nested import leaves
 from ...base.symbol_facts import make_symbolic_fake
 from ...base.torch_facts import (
@@ -16,7 +17,6 @@ from ...base.torch_facts import (
     asked_once,
     fake_run_failure,
     load_fake_modes,
-    make_fake,
     without_transforms,
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog

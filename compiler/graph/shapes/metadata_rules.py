@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from ...base.fake_templates import Key, Number, key_of
 from ...base.torch_facts import OpOverload, WatchedFakeMode, aliases_nothing, decomposes_by_itself
 from . import resizing_rules, view_rules  # noqa: F401  # they register their rules
+from .fake_templates import Key, Number, key_of
 from .sized_call import RULES, Findings, Operand, Rule, SizedCall, Undecided, gives
 
 aten = torch.ops.aten

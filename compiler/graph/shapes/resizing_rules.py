@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from ...base.dense_order import dense_strides
-from ...base.fake_templates import Number, key_of
+from .fake_templates import Number, key_of
 from .sized_call import Operand, SizedCall, Undecided, gives
 
 aten = torch.ops.aten

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from ...base.fake_templates import FakeTemplates, Key, Number, key_of
 from ...base.symbol_facts import least_size
 from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, without_dispatch_modes
+from .fake_templates import FakeTemplates, Key, Number, key_of
 
 TINY = 2  # the sizes of the tensors that are asked for dtypes: not 1, which broadcasts
 
@@ -148,7 +148,7 @@ class SizedCall:
         return key_of(strides) == key_of(self.row_major_strides(sizes, key_of(sizes)))
 
     def tiny(self) -> Any:
-        """Return what the call gives for tensors of a few elements and no device: dtypes and dimensions."""
+        """Return what the call gives for tensors of a few elements: dtypes and dimensions."""
         named = tuple((name, _tiny_key(value)) for name, value in self.kwargs.items())
         key = (self.target, torch.get_default_dtype(), tuple(map(_tiny_key, self.args)), named)
         try:
@@ -156,15 +156,25 @@ class SizedCall:
         except TypeError:  # an argument that has no hash
             raise Undecided from None
         if known is None:
+            device = self._device_of_tiny()
             with without_dispatch_modes(), torch.no_grad():
-                args = [_tiny(value) for value in self.args]
-                kwargs = {name: _tiny(value) for name, value in self.kwargs.items()}
+                args = [_tiny(value, device) for value in self.args]
+                kwargs = {name: _tiny(value, device) for name, value in self.kwargs.items()}
                 try:
                     known = self.target(*args, **kwargs)
                 except Exception:  # the call may be an error, which torch's rule words; or the tiny sizes do not fit
                     raise Undecided from None
             self.found.tiny[key] = known
         return known
+
+    def _device_of_tiny(self) -> str:
+        """Return where the tiny tensors are: a kernel runs faster than its shape rule, and tells no less.
+
+        For many operators the rule is Python code of torch's that imports its compiler first.
+        """
+        draws = torch.Tag.nondeterministic_seeded in self.target.tags
+        given = [value for value in (*self.args, *self.kwargs.values()) if isinstance(value, torch.Tensor)]
+        return "cpu" if given and not draws and all(value.is_cpu for value in given) else "meta"
 
     def tiny_tensor(self, dimensions: int) -> torch.dtype:
         """Return the dtype of the one result, which must have so many dimensions."""
@@ -199,9 +209,9 @@ def _tiny_key(value: Any) -> Any:
     return type(value), value
 
 
-def _tiny(value: Any) -> Any:
+def _tiny(value: Any, device: str) -> Any:
     if isinstance(value, torch.Tensor):
-        return torch.empty([TINY] * value.dim(), dtype=value.dtype, device="meta")
+        return torch.ones([TINY] * value.dim(), dtype=value.dtype, device=device)
     if isinstance(value, torch.SymInt):
         return TINY
     if isinstance(value, torch.SymFloat):
@@ -209,7 +219,7 @@ def _tiny(value: Any) -> Any:
     if isinstance(value, torch.SymBool):
         raise Undecided
     if isinstance(value, (list, tuple)):
-        return [_tiny(part) for part in value]
+        return [_tiny(part, device) for part in value]
     return value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...base.fake_templates import Number, key_of
+from .fake_templates import Number, key_of
 from .sized_call import Operand, SizedCall, Undecided, gives
 
 aten = torch.ops.aten

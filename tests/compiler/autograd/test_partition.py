@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from torch import fx
 
 from plumbline.compiler.autograd.costs import is_keepable, is_recomputable, kept_bytes
-from plumbline.compiler.autograd.joint import JointProgram, trace_call
+from plumbline.compiler.autograd.joint import trace_call
+from plumbline.compiler.autograd.joint_program import JointProgram
 from plumbline.compiler.autograd.partition import partition
 from plumbline.compiler.base.events import Partitioned, recording
 from plumbline.compiler.base.options import Options

@@ -90,7 +90,7 @@ def test_a_module_trains_as_in_eager(name):
 @pytest.mark.parametrize("name", sorted(set(MODULES) - {"lstm"}))  # the LSTM kernel exists in float32 only
 def test_a_decomposed_module_is_the_same_function(name):
     call, inputs = call_and_inputs(name, torch.float64)
-    made = compiled(call, inputs(), decompositions=default_decompositions())
+    made = compiled(call, inputs(), decompositions=default_decompositions)
     mine, eager = run(made, inputs(), 0), run(call, inputs(), 0)
     torch.testing.assert_close(mine["gradient values"], eager["gradient values"], rtol=1e-9, atol=1e-11)
     problems = differences(mine, eager)

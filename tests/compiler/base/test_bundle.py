@@ -13,7 +13,7 @@ import torch
 
 import plumbline
 from plumbline.compiler import backends, native
-from plumbline.compiler.autograd import compile as autograd_compile
+from plumbline.compiler.autograd.forms import backwards, traced_form
 from plumbline.compiler.base.bundle import bundles
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.base.options import Options
@@ -56,8 +56,8 @@ STAGES = {
     "guards": ("eager", generated_function, "check_text", planted, "capture", CAPTURED),
     "the guarded function": ("eager", specialise, "guarded_function", planted, "capture", CAPTURED),
     "rebuilding values": ("eager", residual.Residual, "value", planted, "capture", CAPTURED),
-    "tracing": ("aot_eager", autograd_compile, "trace_call", planted, "autograd", GRAPH),
-    "passes": ("aot_eager", autograd_compile, "run_passes", planted, "autograd", GRAPH),
+    "tracing": ("aot_eager", traced_form, "trace_call", planted, "autograd", GRAPH),
+    "passes": ("aot_eager", backwards, "run_passes", planted, "autograd", GRAPH),
     "the backend": ("aot_eager", backends, "compile_with_autograd", planted, "backend aot_eager", COMPILED),
     "lowering": ("inductor", native, "lower_graph", planted, "inductor", GRAPH),
     "code generation": ("inductor", native, "write_host", planted, "inductor", GRAPH),
@@ -120,7 +120,7 @@ def test_an_error_while_the_backward_is_compiled():
     x, y = (torch.linspace(0, 1, 4).requires_grad_() for _ in range(2))
     compiled = plumbline.compile(lambda x: torch.sin(x).exp().sum(), backend="inductor")
     loss = compiled(x)
-    with recording() as events, mock.patch.object(backends, "compile_traced", planted):
+    with recording() as events, mock.patch.object(native, "compile_traced", planted):
         loss.backward()
     torch.sin(y).exp().sum().backward()
     torch.testing.assert_close(x.grad, y.grad)

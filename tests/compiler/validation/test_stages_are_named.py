@@ -15,9 +15,9 @@ import torch.nn.functional as F  # noqa: N812  the field's name for it
 from torch import fx
 
 import plumbline
-from plumbline.compiler import backends, native
-from plumbline.compiler.autograd import compile as autograd_compile
+from plumbline.compiler import native
 from plumbline.compiler.autograd import functionalize
+from plumbline.compiler.autograd.forms import backwards, traced_form
 from plumbline.compiler.autograd.functionalize import Functionalizer
 from plumbline.compiler.base.events import CompilerFailed, Validated, recording
 from plumbline.compiler.codegen import c_segments
@@ -62,7 +62,7 @@ def writes_nothing_back(_original: Original) -> Original:
 
 
 def decomposed(operator: object, rule: Callable[..., object]) -> Plant:
-    return patched(backends, "extra_decompositions", lambda table: lambda: {**table(), operator: rule})
+    return patched(native, "extra_decompositions", lambda table: lambda: {**table(), operator: rule})
 
 
 # -- functionalisation -------------------------------------------------------------------------------------------------
@@ -254,10 +254,10 @@ FAULTS = {
         "graph passes: drop_identities",
     ),
     "partition, kept values change places": Fault(
-        patched(autograd_compile, "partition", keeps_in_another_order), lambda x, w: x.exp() * w.sin(), "partition"
+        patched(traced_form, "partition", keeps_in_another_order), lambda x, w: x.exp() * w.sin(), "partition"
     ),
     "partition, a value of the forward": Fault(
-        patched(autograd_compile, "partition", returns_the_first_value_twice),
+        patched(traced_form, "partition", returns_the_first_value_twice),
         lambda x, w: (x * w, x + w),
         "partition",
     ),
@@ -370,7 +370,7 @@ def test_a_wrong_backward_for_some_of_the_results_gives_way_to_that_of_all() -> 
 
     plumbline.reset()
     x, w = values()
-    with plumbline.config.patch(verify="run"), patched(autograd_compile, "backward_graph", wrong)():
+    with plumbline.config.patch(verify="run"), patched(backwards, "backward_graph", wrong)():
         compiled = plumbline.compile(program)
         for count in (1, 2):
             compiled(x, w)[1].sum().backward()

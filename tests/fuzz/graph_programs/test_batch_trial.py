@@ -68,7 +68,7 @@ def test_a_batch_names_the_program_that_fails():
 
 def test_an_error_that_the_compiler_swallows_is_a_failure(monkeypatch):
     """The program runs eagerly and gives the right answer; the fault is in the record."""
-    from plumbline.compiler.autograd import compile as traced
+    from plumbline.compiler.autograd.forms import traced_form as traced
 
     def broken(*args: object, **kwargs: object) -> None:
         raise KeyError("planted")

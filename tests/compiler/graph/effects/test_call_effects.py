@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import fx
 
-from plumbline.compiler.base.torch_facts import WatchedFakeMode, make_fake
+from plumbline.compiler.base.fake_mode_start import make_fake
+from plumbline.compiler.base.torch_facts import WatchedFakeMode
 from plumbline.compiler.graph.effects.call_effects import CallEffect, EffectLog, operator_effects
 
 aten = torch.ops.aten

@@ -9,8 +9,9 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from plumbline.compiler.base.dense_order import dense_order
+from plumbline.compiler.base.fake_mode_start import make_fake
 from plumbline.compiler.base.symbol_facts import hint_value, make_shape_environment, make_symbolic_fake
-from plumbline.compiler.base.torch_facts import DispatchMode, WatchedFakeMode, make_fake
+from plumbline.compiler.base.torch_facts import DispatchMode, WatchedFakeMode
 from plumbline.compiler.graph.dynamic_sizes import is_symbolic
 from plumbline.compiler.graph.shapes.metadata_rules import MetadataRules, rule_of
 from plumbline.compiler.graph.shapes.shape_rules import corrected

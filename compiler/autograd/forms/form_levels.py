@@ -10,20 +10,21 @@ from dataclasses import dataclass, replace
 import torch
 from torch import fx
 
-from ..base.options import Options
-from ..base.torch_facts import lazy_module
-from ..comparison.private_inputs import GeneratorStates, strided_copy
-from ..comparison.program_level import Call, ProgramLevel
-from ..graph.dynamic_sizes import with_size_inputs
-from ..graph.fx_nodes import add_output, copy_node, map_nodes
-from ..graph.graph_interpreter import interpret
-from ..graph.node_values import copy_facts, in_backward, outputs, placeholders, tensor_of
-from ..graph.passes import SIMPLIFY, run_passes
-from .call_wrappers import finisher, run_plain
-from .dynamic_arguments import at_sizes
-from .function import CompiledBackward, CompiledPair, Layout
-from .joint import JointProgram, Traced, trace_call
-from .partition import JointGraph, Partition
+from ...base.options import Options
+from ...base.torch_facts import lazy_module
+from ...comparison.private_inputs import GeneratorStates, strided_copy
+from ...comparison.program_level import Call, ProgramLevel
+from ...graph.dynamic_sizes import with_size_inputs
+from ...graph.fx_nodes import add_output, copy_node, map_nodes
+from ...graph.graph_interpreter import interpret
+from ...graph.node_values import copy_facts, in_backward, outputs, placeholders
+from ...graph.passes import SIMPLIFY, run_passes
+from ..call_wrappers import finisher, run_plain
+from ..function import CompiledBackward, CompiledPair
+from ..joint import Traced, trace_call
+from ..joint_program import JointProgram
+from ..partition import JointGraph, Partition
+from ..tangent_layouts import layouts_at, layouts_of
 
 Sizes = tuple[float, ...]
 Values = Sequence[torch.Tensor]
@@ -228,7 +229,7 @@ def _pair_call(
         kept=kept,
         constants=traced.constants,
         tangents=traced.joint.tangents,
-        layouts=tangent_layouts(traced),
+        layouts=layouts_at(layouts_of(traced.joint.graph.graph, traced.joint.inputs), list(traced.sizes.symbols)),
         backward_for=lambda pattern, sizes: backward,
     )
     finish = finisher(traced.signature, list(traced.sizes.symbols))
@@ -238,11 +239,3 @@ def _pair_call(
         return finish(arguments, values, sizes)
 
     return call
-
-
-def tangent_layouts(traced: Traced) -> Callable[[Sizes], tuple[Layout, ...]]:
-    """Return what gives sizes and strides of the tangents that the backward was traced with, from dynamic sizes."""
-    tangents = placeholders(traced.joint.graph.graph)[traced.joint.inputs :]
-    layouts: tuple[Layout, ...] = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in tangents)
-    dynamic = at_sizes(layouts, list(traced.sizes.symbols))
-    return dynamic or (lambda sizes: layouts)

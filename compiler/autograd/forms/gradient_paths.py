@@ -8,10 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import fx
-
-from ..graph.node_values import outputs, placeholders
-from .joint import Traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +26,6 @@ class GradientPaths:
         if not self.uneven:
             return False
         return self.hooked or any(isinstance(value, torch.Tensor) and _has_hooks(value) for value in inputs)
-
-
-def gradient_paths(traced: Traced, graph: fx.Graph, hooked: bool) -> GradientPaths:
-    """Return which tangents lead to which gradients; graph: forward and gradients together."""
-    joint = traced.joint
-    reach: dict[fx.Node, int] = {node: 1 << place for place, node in enumerate(placeholders(graph)[joint.inputs :])}
-    every = (1 << len(reach)) - 1
-    for node in graph.nodes:
-        for source in node.all_input_nodes:
-            reach[node] = reach.get(node, 0) | reach.get(source, 0)
-    parts = zip(traced.gradients_of, outputs(graph)[joint.returned :], strict=True)
-    found = {place: reach.get(part, 0) for place, part in parts if isinstance(part, fx.Node)}
-    unreached = frozenset(range(len(traced.signature.inputs))) - traced.visited if traced.visited else frozenset[int]()
-    return GradientPaths(unreached, any(tangents != every for tangents in found.values()), hooked)
 
 
 def _has_hooks(tensor: torch.Tensor) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .torch_facts import FakeTensorMode, fake_like_template, without_dispatch
+from ...base.torch_facts import FakeTensorMode, fake_like_template, without_dispatch
 
 Number = int | torch.SymInt
 Key = tuple[Any, ...]  # whole numbers, and the expressions of symbolic ones

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from ..comparison.first_call import FirstCall, StageDeparture
-from ..comparison.private_inputs import private_inputs
-from .call_signature import CallSignature, OutputKind
+from ...comparison.first_call import FirstCall, StageDeparture
+from ...comparison.private_inputs import private_inputs
+from ..call_signature import CallSignature, OutputKind
+from ..function import Pattern
+from ..joint_program import JointProgram
 from .form_levels import FormStages, Sizes, form_levels
-from .function import Pattern
-from .joint import JointProgram
 
 
 @dataclass(slots=True, eq=False)

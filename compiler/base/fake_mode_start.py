@@ -1,0 +1,102 @@
+"""Fake modes start without torch's own compiler: half a second of imports for three settings and a name.
+
+`FakeTensorMode` imports `torch._dynamo` for three settings, and what makes fake tensors of real ones imports it for the
+class of a name that no tensor of ours has.  Here that code of torch's runs with an `import`
+that answers for these.  Once somebody has imported the compiler, or set the variables that the switches come from,
+torch's own import is used.  Whatever else fails is done again with it, so that a later torch which needs more there
+costs time and nothing else.
+"""
+
+import builtins
+import os
+import sys
+from functools import cache
+from types import FunctionType, MethodType, SimpleNamespace
+from typing import Any
+
+import torch
+from torch._guards import Source  # names an input; without one torch imports its compiler for the class of a constant
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+_COMPILER = "torch._dynamo"
+_SETTINGS = {
+    "fake_tensor_cache_enabled": True,
+    "fake_tensor_cache_crosscheck_enabled": False,
+    "_custom_ops_profile": None,
+}
+_VARIABLES = ("TORCH_FAKE_TENSOR_DISPATCH_CACHE", "TORCH_FAKE_TENSOR_DISPATCH_CACHE_CROSSCHECK")
+
+
+def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
+    """Do what `FakeTensorMode.__init__` does."""
+    if _COMPILER not in sys.modules and not any(name in os.environ for name in _VARIABLES):
+        try:
+            without_compiler(FakeTensorMode.__init__)(mode, **settings)
+            converter: Any = mode.fake_tensor_converter
+            converter.from_real_tensor = MethodType(without_compiler(type(converter).from_real_tensor), converter)
+            return
+        except Exception:  # torch wants more of its compiler than is known here
+            mode.__dict__.clear()
+    FakeTensorMode.__init__(mode, **settings)
+
+
+class _Torch:
+    """`torch` for some functions: its compiler is there with a few settings until somebody imports it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _COMPILER_ALONE if name == "_dynamo" and _COMPILER not in sys.modules else getattr(torch, name)
+
+
+class _NoSource:
+    """In place of a class of names of inputs: nothing is of this class."""
+
+
+_COMPILER_ALONE = SimpleNamespace(config=SimpleNamespace(**_SETTINGS))
+_STAND_IN = _Torch()
+_MODULES = {f"{_COMPILER}.config": _STAND_IN, f"{_COMPILER}.source": SimpleNamespace(RandomValueSource=_NoSource)}
+
+
+def _answer(name: str, scope: Any = None, inner: Any = None, listed: Any = (), level: int = 0) -> Any:
+    """Do what `import` does; for the compiler, where nobody has imported it, with what is known here."""
+    if _COMPILER not in sys.modules and name in _MODULES:
+        return _MODULES[name]
+    found = builtins.__import__(name, scope, inner, listed, level)
+    return _STAND_IN if found is torch and not listed and _COMPILER not in sys.modules else found
+
+
+@cache
+def without_compiler(code: Any) -> Any:
+    """Return a function of torch's that does not import its compiler for a setting."""
+    scope = {**code.__globals__, "torch": _STAND_IN, "__builtins__": {**vars(builtins), "__import__": _answer}}
+    alone = FunctionType(code.__code__, scope, code.__name__, code.__defaults__, code.__closure__)
+    alone.__kwdefaults__ = code.__kwdefaults__
+    return alone
+
+
+class UnknownInput(Source):
+    """What torch wants to know of a tensor whose origin does not matter, for none of its sizes is a symbol: a name."""
+
+    @property
+    def _name_template(self) -> str:
+        return "unknown"
+
+
+def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    """Return the fake twin of an input, with static sizes; twins share storage as their originals do."""
+    if torch.is_inference_mode_enabled() and not tensor.is_inference():
+        with torch.inference_mode(False):
+            return mode.from_tensor(tensor, static_shapes=True, source=UnknownInput(), trace=False)
+    base = tensor._base
+    if tensor.is_complex() and base is not None and not base.is_complex() and base.shape[-1:] != (2,):
+        return _fake_complex_view(mode, tensor)
+    return mode.from_tensor(tensor, static_shapes=True, source=UnknownInput(), trace=False)
+
+
+def _fake_complex_view(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    """Return the fake twin of complex numbers in the memory of real ones, where torch views the base as it is."""
+    with torch.set_grad_enabled(not tensor.is_leaf):
+        pairs = torch.view_as_real(tensor.conj() if tensor.is_conj() else tensor)
+        with mode:
+            fake = torch.view_as_complex(make_fake(mode, pairs))
+            fake = fake.conj() if tensor.is_conj() else fake
+    return fake.requires_grad_() if tensor.is_leaf and tensor.requires_grad else fake
