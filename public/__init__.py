@@ -11,6 +11,8 @@ from .version import __version__ as __version__
 
 _COMPILER = "plumbline.compiler."
 _LOGS = "PLUMBLINE_LOGS"
+_LOGS_OF_TORCH = "TORCH_LOGS"
+_STARTED: list[bool] = []  # whether the environment was asked what to print
 
 # Public name -> the module that it is, or `module:attribute`.
 _LAZY = {
@@ -39,6 +41,7 @@ _LAZY = {
     "register_backend": "plumbline.compiler.backends:register_backend",
     "reset": "plumbline.compiler.api:reset",
     "run": "plumbline.compiler.api:run",
+    "set_logs": "plumbline.reports.live_log:set_logs",
     "skip": "plumbline.compiler.controls:skip",
     "wrap_numpy": "plumbline.compiler.numpy_functions:wrap_numpy",
 }
@@ -51,12 +54,23 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = place.partition(":")
     value: object = import_module(module)
-    if module.startswith(_COMPILER) and (topics := environ.pop(_LOGS, "")):
-        import_module("plumbline.reports.live_log").start_live_log(topics)
+    if module.startswith(_COMPILER):
+        _start_logs()
     if attribute:
         value = getattr(value, attribute)
     globals()[name] = value
     return value
+
+
+def _start_logs() -> None:
+    """Start what the environment asks to be printed; once in a process."""
+    topics = environ.pop(_LOGS, "")
+    of_torch = environ.get(_LOGS_OF_TORCH, "")
+    if not _STARTED and (topics or of_torch):
+        log = import_module("plumbline.reports.live_log")
+        if topics := topics or log.topics_of_torch(of_torch):
+            log.start_live_log(topics)
+    _STARTED.append(True)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from sys import is_finalizing
 from typing import Any, cast
 
@@ -18,7 +17,7 @@ import torch
 from torch import fx
 
 from ..base.bisecting.applications import Gate, gate_for
-from ..base.debug_folder import later_part, open_folder
+from ..base.debug_folder import DebugFolder, later_part, open_folder
 from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import SHAPE_RULE, Artifact, FellBack, RanEagerly, is_recording, record, stage
@@ -391,7 +390,7 @@ class _Backwards:
     validation: FormValidation | None
     parts: tuple[ResultPart, ...] = field(init=False)
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
-    folder: Path | None = field(default_factory=open_folder)
+    folder: DebugFolder | None = field(default_factory=open_folder)
     lock: ForkedLock = field(default_factory=ForkedLock)
 
     def __post_init__(self) -> None:

@@ -233,8 +233,8 @@ def test_incorrect_results_random_numbers_are_those_of_eager():
         assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("name", ["fallback_random", "triton", "capture_func_transforms", "cache_size_limit", "trace"])
-def test_settings_of_the_documents_say_what_to_do_here(name):
+@pytest.mark.parametrize("name", ["specialize_int", "log_level", "repro_level"])
+def test_settings_that_mean_something_else_here_say_what_to_do(name):
     with pytest.raises(UnknownOption) as caught:
         setattr(plumbline.config, name, True)
     assert len(caught.value.hint) > 20

@@ -22,7 +22,7 @@ class Body:
 
     def __init__(self, ctx: CaptureContext, function: Value, operands: list[object]) -> None:
         self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(function, tuple(operands), {})
-        if any(map(_writes, self.graph.graph.nodes)):
+        if any(map(writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
         inputs = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
@@ -31,7 +31,8 @@ class Body:
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
 
 
-def _writes(node: fx.Node) -> bool:
+def writes(node: fx.Node) -> bool:
+    """Return whether an operation, by its name, writes to a tensor that it is given."""
     name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", ""))
     in_place = name.endswith("_") and not name.endswith("__")
     assigns = node.op == "call_function" and name in ("setitem", "iadd", "isub", "imul", "itruediv", "batch_norm")
