@@ -19,7 +19,7 @@ from torch import fx
 from ..base.bisecting.applications import Gate, gate_for
 from ..base.debug_folder import DebugFolder, later_part, open_folder
 from ..base.dense_order import dense_order
-from ..base.errors import InternalError, PlumblineError, Unsupported
+from ..base.errors import CallersFailure, InternalError, PlumblineError, Unsupported
 from ..base.events import SHAPE_RULE, Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.locks import ForkedLock
 from ..base.noted_warnings import noted_warnings
@@ -58,6 +58,7 @@ from .stages.staged_function import CompiledStage, StagedPair
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
+Cut = Callable[[JointGraph], Partition]
 Sizes = tuple[float, ...]
 Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
 Form = tuple[Fits | None, Call]  # whether it may be used for these dynamic sizes (None: for all), and what to run
@@ -72,6 +73,7 @@ def compile_with_autograd(
     decompositions: Mapping[OpOverload, Decomposition] | None = None,
     recompute: bool = True,
     guarded: bool = False,
+    halves: "Halves | None" = None,
 ) -> "CompiledCall":
     """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
 
@@ -80,12 +82,23 @@ def compile_with_autograd(
     compile_graph: compiles one functional ATen graph whose placeholders are tensors, then dynamic sizes; called for
     the forward at once, for a backward when it first runs. recompute: whether backward may compute cheap values
     again. guarded: the caller promises at every call what `facts_of_call` would tell of the example inputs, so
-    nobody looks again.
+    nobody looks again. halves: what the caller does to the two halves instead.
     """
     dynamic = dynamic_arguments(gm)
-    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, dynamic)
+    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, dynamic, halves or Halves())
     compiled.specialise(tuple(example_inputs))
     return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """What a caller does to the halves of a graph with gradients: how they are cut, and what compiles the backward.
+
+    None: what plumbline does.  What these raise has to be a CallersFailure; it is raised where it happens.
+    """
+
+    cut: Cut | None = None
+    compile_backward: CompileGraph | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +144,7 @@ class CompiledCall:
     recompute: bool
     guarded: bool = False
     dynamic: DynamicArguments = NOTHING_DYNAMIC
+    halves: Halves = field(default_factory=Halves)
     fallback_reason: str | None = None
     # the forms for what the caller promised, by what it does not: who sends the gradients
     _promised: dict[BucketCaps | None, list[Form]] = field(default_factory=dict)
@@ -181,6 +195,8 @@ class CompiledCall:
             else:
                 with _undisturbed():
                     form = self._compile(arguments, self._dynamic_here(arguments), gate)
+        except CallersFailure:
+            raise
         except Exception as error:  # whatever goes wrong here, the program itself still runs
             dynamic = bool(self.dynamic.labels)
             form = self._fixed_form(arguments, error, gate) if dynamic else self._as_it_is_after(error, arguments)
@@ -247,7 +263,7 @@ class CompiledCall:
             if torch.is_inference_mode_enabled():
                 raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
             with stage("partition"):
-                cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget, gate=gate)
+                cut = self._cut(joint, gate)
             validation = self._validation(program, traced, joint, cut)
             again = captured_again(program, traced, arguments, paths.unreached)
             backwards = _Backwards(self, program, traced, cut, validation)
@@ -305,6 +321,11 @@ class CompiledCall:
             record(Artifact("autograd", name, "python", graph_text(graph).text))
         return JointGraph(graph, joint.inputs, joint.returned, joint.tangents, joint.escaping, joint.written)
 
+    def _cut(self, joint: JointGraph, gate: Gate | None) -> Partition:
+        if self.halves.cut is not None:
+            return self.halves.cut(joint)
+        return partition(joint, recompute=self.recompute, budget=self.options.save_budget, gate=gate)
+
     def _compile_forward(self, traced: Traced, joint: JointGraph) -> Callable[[Sequence[object], Sizes], Tensors]:
         compiled = self._compile_graph(joint.graph, traced)
         constants, views = traced.constants, traced.signature.views
@@ -359,11 +380,13 @@ class CompiledCall:
         stages = backwards.stages(caps, arguments)
         return StagedPair(**pair.keywords, stages=stages) if stages else pair()
 
-    def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
+    def _compile_graph(
+        self, gm: fx.GraphModule, traced: Traced, by: CompileGraph | None = None
+    ) -> Callable[..., Tensors]:
         if self.options.verify:
             verify(gm, functional=True, after="partition")
         examples = [tensor_of(node) for node in placeholders(gm.graph)]
-        return self.compile_graph(with_size_inputs(gm, traced.sizes.symbols), examples)
+        return (by or self.compile_graph)(with_size_inputs(gm, traced.sizes.symbols), examples)
 
 
 def _is_traced(gm: fx.GraphModule, gate: Gate) -> bool:
@@ -463,7 +486,10 @@ class _Backwards:
     def _callable(self, graph: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
         """Return a part of the backward, compiled; it runs operator by operator where that fails."""
         try:
-            call = self.owner._compile_graph(graph, traced)
+            call = self.owner._compile_graph(graph, traced, self.owner.halves.compile_backward)
+        except CallersFailure as error:
+            assert error.__cause__ is not None
+            raise error.__cause__ from None  # `backward()` is the caller's own call
         except Exception as error:  # the forward ran already: there is no eager backward to go back to
             if self.owner.options.strict:
                 raise

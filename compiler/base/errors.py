@@ -43,6 +43,10 @@ class Unsupported(PlumblineError):
     """Plumbline lacks this; the compiler falls back, a demand for a full graph raises."""
 
 
+class CallersFailure(Exception):
+    """What a function that the caller gave to a backend has raised, its cause, on its way back to the caller."""
+
+
 class InternalError(PlumblineError):
     """A bug of ours; names the stage, and never reaches a user's `except` clause in normal use."""
 
