@@ -18,7 +18,7 @@ from plumbline.compiler.base.events import (
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.pipeline import compile_callable, make_family
 
-from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
+from .compilers import DECOMPOSED, LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
 
 # Stages that contain no other one of these; their times add up to the whole.
 _OUTER_STAGES = frozenset({"capture", "joint", "partition", "inductor"})
@@ -106,10 +106,10 @@ def _place(origin: Origin | None) -> str:
 
 
 class OwnCompiler:
-    """plumbline with the backends of the ladder, and `triton`."""
+    """plumbline with the backends of the ladder, the rung beside it, and `triton`."""
 
     name = "plumbline"
-    backends: tuple[str, ...] = (*LADDER, "triton")
+    backends: tuple[str, ...] = (*LADDER, DECOMPOSED, "triton")
     double_backward = True
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
