@@ -25,6 +25,7 @@ def option(default: T, doc: str, *, environment: str | None = None, words: tuple
     return field
 
 
+_WRONG_ANSWERS = 4  # the level from which on they are looked for, as in torch
 RUN = "run"  # of `verify`: every check, and at a first call every stage runs beside the compiled code
 
 
@@ -77,6 +78,14 @@ class Options:
     )
     debug_files: str = option("", "files that `debug` writes besides the usual, or, with a minus, does not write")
     record_directory: str = option("", "folder of what `debug` writes; empty: ./plumbline_debug")
+    repro_after: str = option(
+        "",
+        "'dynamo' or 'aot': where compiled code fails, say where the bundle with a script that reproduces it lies",
+        environment="TORCHDYNAMO_REPRO_AFTER",
+    )
+    repro_level: int = option(
+        3, "with repro_after: up to 3, errors alone; 4: wrong answers too", environment="TORCHDYNAMO_REPRO_LEVEL"
+    )
     bundle_directory: str = option("", "folder of bundles on errors of ours; empty: `bundles` in the cache folder")
     bundle_limit: int = option(20, "bundles kept, the oldest are dropped; 0: none are written")
     bundle_inputs: bool = option(False, "keep the values of the inputs in bundles, not their kinds alone")
@@ -99,7 +108,7 @@ class Options:
     @property
     def validates(self) -> bool:
         """Whether what is compiled is compared with the stages before it when it first runs."""
-        return self.verify == RUN
+        return self.verify == RUN or (bool(self.repro_after) and self.repro_level >= _WRONG_ANSWERS)
 
     @property
     def draws_graphs(self) -> bool:
@@ -125,8 +134,6 @@ _STOCK_NAMES = {
     "error_on_recompile": "set recompile_limit to 1, or use plumbline.run, which never compiles",
     "log_level": "call plumbline.set_logs(...), or set the environment variable PLUMBLINE_LOGS",
     "output_code": "set the environment variable PLUMBLINE_LOGS=output_code",
-    "repro_after": "run repro-minify with --after, or set TORCHDYNAMO_REPRO_AFTER",
-    "repro_level": "run repro-minify with --level, or set TORCHDYNAMO_REPRO_LEVEL",
     "triton": "it is a section: set config.triton.cudagraphs",
     "trace": "it is a section: set config.trace.output_code and its like",
     "specialize_float": "floats are always specialised; delete the line",
@@ -156,6 +163,10 @@ def _demand_type(name: str, value: object, default: object, further: tuple[str, 
         _demand_share(name, value)
     if name == "bisect":
         read_switches(str(value))
+    if name == "repro_after" and value not in ("", "dynamo", "aot"):
+        raise UserError(f"option {name} cannot be {value!r}", hint="use 'dynamo' or 'aot'")
+    if name == "repro_level" and value not in (1, 2, 3, _WRONG_ANSWERS):
+        raise UserError(f"option {name} cannot be {value!r}", hint="use a level from 1 to 4")
     if name == "debug_files":
         files_of(str(value))
 

@@ -310,6 +310,9 @@ class SpecialisationWriter:
                 compiled = family.backend(module, examples)
             except Exception as error:
                 if family.user_backend or isinstance(error, UserError):
+                    if family.options.repro_after:
+                        place = f"the backend {family.backend_name}"
+                        report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
                     raise BackendError from error
                 if family.options.strict:
                     raise

@@ -187,11 +187,11 @@ def test_random_numbers_are_eagers_whatever_fallback_random_says(backend, settin
         assert torch.equal(plumbline.compile(program, backend=backend)(torch.ones(8)), expected)
 
 
-def scripted(text, cwd, **environment):
+def scripted(path, cwd, **environment):
+    """Run a script in a folder, with no settings but these."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLUMBLINE_", "TORCHDYNAMO_"))}
     kept["PLUMBLINE_CACHE_DIRECTORY"] = str(cwd / "cache")
-    command = [sys.executable, "-c", textwrap.dedent(text)]
-    return subprocess.run(command, env=kept | environment, cwd=cwd, capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, path], env=kept | environment, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 def test_dynamic_shapes_and_cuda_graphs_can_be_switched_off():
@@ -202,3 +202,50 @@ def test_dynamic_shapes_and_cuda_graphs_can_be_switched_off():
         for size in (3, 4, 5):
             run(torch.ones(size))
     assert sum(isinstance(event, Captured) for event in events) == 3
+
+
+WRONG = """
+    import torch, plumbline
+    from plumbline.testing import lowering_of, replace_lowering
+    aten = torch.ops.aten
+
+    def f(x):
+        return (x.exp() - 1).relu()
+
+    with replace_lowering(aten.relu.default, lowering_of(aten.abs.default)):
+        print(plumbline.compile(f)(torch.tensor([-1.0, 2.0])).tolist()[0])
+"""
+
+
+@pytest.mark.cc
+def test_wrong_answers_leave_a_script_that_shows_them(tmp_path):
+    """TORCHDYNAMO_REPRO_AFTER="aot" with TORCHDYNAMO_REPRO_LEVEL=4: a wrong graph is found, and written as a script."""
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(WRONG))
+    assert float(scripted(program, tmp_path).stdout) > 0.5
+    done = scripted(program, tmp_path, TORCHDYNAMO_REPRO_AFTER="aot", TORCHDYNAMO_REPRO_LEVEL="4")
+    assert float(done.stdout) == 0
+    (script,) = (tmp_path / "plumbline_repro").glob("*/repro.py")
+    assert f"python {script}" in done.stderr
+    assert "aten.relu" in (script.parent / "error.txt").read_text()
+
+
+CRASHES = """
+    import torch, plumbline
+
+    def mine(graph, inputs):
+        raise ValueError("planted")
+
+    if __name__ == "__main__":
+        plumbline.compile(lambda x: x.sin() + 1, backend=mine)(torch.ones(2))
+"""
+
+
+def test_a_backend_that_fails_leaves_a_script_that_fails(tmp_path):
+    """TORCHDYNAMO_REPRO_AFTER="dynamo": a graph on which a backend fails is written as a script that fails alike."""
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(CRASHES))
+    done = scripted(program, tmp_path, TORCHDYNAMO_REPRO_AFTER="dynamo")
+    assert "ValueError: planted" in done.stderr
+    (script,) = (tmp_path / "plumbline_repro").glob("*/repro.py")
+    assert "ValueError: planted" in scripted(script, tmp_path).stderr
