@@ -1,8 +1,8 @@
 """Backends of two compilers: one for the forward half of a graph and one for the backward half.
 
 The names and arguments are those of torch's `aot_autograd`: `fw_compiler` and `bw_compiler` take an ATen graph and
-example inputs and return a callable, `partition_fn` cuts the joint graph, `decompositions` replaces operators by smaller
-ones while it is traced.
+example inputs and return a callable, `partition_fn` cuts the joint graph, `decompositions` replaces operators by
+smaller ones while it is traced.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,8 @@ def aot_autograd(
     """
     forward = _compiler_of(fw_compiler)
     halves = Halves(
-        None if partition_fn is None else _cut_by(partition_fn), None if bw_compiler is None else _compiler_of(bw_compiler)
+        None if partition_fn is None else _cut_by(partition_fn),
+        None if bw_compiler is None else _compiler_of(bw_compiler),
     )
 
     def backend(graph: fx.GraphModule, example_inputs: list[object]) -> Callable[..., object]:
@@ -57,9 +58,8 @@ def aot_autograd(
                 guarded=guarded,
                 halves=halves,
             )
-        except CallersFailure as error:
-            assert error.__cause__ is not None
-            raise error.__cause__ from None
+        except CallersFailure as failure:
+            raise failure.error from None
 
     backend.__name__ = f"aot_{getattr(fw_compiler, '__name__', 'compiler')}"
     return backend
@@ -71,7 +71,7 @@ def _callers() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise CallersFailure from error
+        raise CallersFailure(error) from error
 
 
 def _compiler_of(compiler: GraphCompiler) -> CompileGraph:
@@ -98,7 +98,9 @@ def min_cut_partition(
     inputs = placeholders(joint_module.graph)
     tangents = [node for node in inputs if str(node.target).startswith("tangents_")]
     count = len(inputs) - len(tangents)
-    joint = JointGraph(joint_module, count, num_fwd_outputs, tuple(range(len(tangents))), tuple(range(num_fwd_outputs)), frozenset())
+    joint = JointGraph(
+        joint_module, count, num_fwd_outputs, tuple(range(len(tangents))), tuple(range(num_fwd_outputs)), frozenset()
+    )
     cut = partition(joint, recompute=recompute)
     return _with_kept_outputs(cut, count), cut.backward
 
@@ -121,7 +123,7 @@ def _with_kept_outputs(cut: Partition, inputs: int) -> fx.GraphModule:
     places = placeholders(graph)[:inputs]
     extra = given[len(given) - sum(kind == "extra" for kind, _ in cut.kept) :]
     returned = given[: len(given) - len(extra)]
-    found = {"input": places, "returned": returned, "extra": extra}
+    found: dict[str, list[Any]] = {"input": [*places], "returned": returned, "extra": extra}
     add_output(graph, [*returned, *(found[kind][index] for kind, index in cut.kept)])
     return lazy_module(cut.forward, graph)
 

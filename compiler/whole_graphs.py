@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,10 +117,8 @@ def _export(function: Any, dynamic: bool | None, args: tuple[Any, ...], kwargs: 
 
     family = make_family(keep, CONFIG.over_environment({"strict": True}), fullgraph=True, dynamic=dynamic)
     compiled = compile_callable(original_of(function), family)
-    try:
+    with suppress(_NotRun):
         compiled(*args, **kwargs)
-    except _NotRun:
-        pass
     if len(made) != 1:
         name = getattr(function, "__name__", type(function).__name__)
         hint = "export a function that computes tensors" if not made else "export its parts"

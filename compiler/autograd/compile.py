@@ -85,7 +85,9 @@ def compile_with_autograd(
     nobody looks again. halves: what the caller does to the two halves instead.
     """
     dynamic = dynamic_arguments(gm)
-    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, dynamic, halves or Halves())
+    compiled = CompiledCall(
+        gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, dynamic, halves or Halves()
+    )
     compiled.specialise(tuple(example_inputs))
     return compiled
 
@@ -487,9 +489,8 @@ class _Backwards:
         """Return a part of the backward, compiled; it runs operator by operator where that fails."""
         try:
             call = self.owner._compile_graph(graph, traced, self.owner.halves.compile_backward)
-        except CallersFailure as error:
-            assert error.__cause__ is not None
-            raise error.__cause__ from None  # `backward()` is the caller's own call
+        except CallersFailure as failure:
+            raise failure.error from None  # `backward()` is the caller's own call
         except Exception as error:  # the forward ran already: there is no eager backward to go back to
             if self.owner.options.strict:
                 raise

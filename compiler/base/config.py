@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from .locks import ForkedLock
 from .options import Options, options_from_environment, unknown_option
-from .stock_settings import SECTIONS, in_our_names, is_stock_name, read_stock, stock_names
+from .borrowed.stock_settings import SECTIONS, in_our_names, is_stock_name, read_stock, stock_names
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ _ASSIGNED = _Assigned()
 
 
 class Section:
-    """A group of torch's settings that has a name of its own, such as `config.triton.cudagraphs`."""
+    """A group of torch's settings that has a name of its own, such as `triton`, where `cudagraphs` is."""
 
     __slots__ = ("_name",)
 
@@ -48,7 +48,7 @@ class Section:
 class Config:
     """Every option as an attribute; assigning one holds for what is compiled from then on.
 
-    Names of torch's settings that mean the same are taken too, those of its sections as `triton.cudagraphs`.
+    Names of torch's settings that mean the same are taken too, those of its sections as attributes of the section.
     Reading gives what holds now: what was assigned, else the environment's value, else the default.  Raises
     UnknownOption, which is also an AttributeError, for an unknown name; UserError for a value of the wrong type.
     """

@@ -35,7 +35,7 @@ from .events import (
     listen,
 )
 from .options import Options
-from .stock_settings import files_of
+from .borrowed.stock_settings import files_of
 
 DIAGRAM = "diagram"  # the artifact that is the picture of a graph
 _DIAGRAM_FILE = "13_captured_graph.svg"

@@ -44,7 +44,11 @@ class Unsupported(PlumblineError):
 
 
 class CallersFailure(Exception):
-    """What a function that the caller gave to a backend has raised, its cause, on its way back to the caller."""
+    """Carries what a function that the caller gave to a backend has raised, `error`, back to the caller."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        super().__init__(str(error))
 
 
 class InternalError(PlumblineError):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from .bisecting.switches import read_switches
 from .errors import UnknownOption, UserError
-from .stock_settings import files_of, in_our_names, stock_names
+from .borrowed.stock_settings import files_of, in_our_names, stock_names
 
 T = TypeVar("T")
 

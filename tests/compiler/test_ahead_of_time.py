@@ -118,7 +118,7 @@ def test_the_least_is_kept_or_everything_that_backward_reads():
 
 def test_a_cut_that_does_not_fit_is_refused():
     def wrong(joint, inputs, *, num_fwd_outputs):
-        forward, backward = plumbline.default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs)
+        forward, _ = plumbline.default_partition(joint, inputs, num_fwd_outputs=num_fwd_outputs)
         return forward, forward
 
     with pytest.raises(UserError, match="forward that keeps"):

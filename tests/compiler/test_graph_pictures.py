@@ -1,5 +1,6 @@
 """Pictures of graphs: valid SVG in which every operation stands below what it reads."""
 
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import torch
@@ -39,7 +40,7 @@ def test_what_is_read_stands_above_and_boxes_do_not_overlap():
     for node, (_, top, _, _) in by_node.items():
         assert all(by_node[source][3] < top for source in node.all_input_nodes)
     edges = sorted(placed.values(), key=lambda box: (box[1], box[0]))
-    for (_, top, right, _), (left, other_top, _, _) in zip(edges, edges[1:], strict=False):
+    for (_, top, right, _), (left, other_top, _, _) in pairwise(edges):
         assert top != other_top or right <= left
 
 

@@ -46,7 +46,7 @@ def test_parameters_and_buffers_are_inputs_with_their_place():
     kinds = {one.source: one.kind for one in exported.signature.inputs}
     assert kinds["self[0].weight"] == "parameter"
     assert kinds["self[1].running_mean"] == "state"
-    assert [kind for kind in kinds.values()].count("argument") == 1
+    assert list(kinds.values()).count("argument") == 1
 
 
 def test_nothing_of_the_function_runs():

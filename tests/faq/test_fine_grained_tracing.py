@@ -49,7 +49,7 @@ def captured(function, x, backend="eager"):
 
 
 def test_compile_by_both_names():
-    """`torch.compiler.compile` and `torch.compile` are one thing; here it is `plumbline.compile`, as a decorator too."""
+    """`torch.compiler.compile` and `torch.compile` are one; here it is `plumbline.compile`, a decorator too."""
 
     @plumbline.compile(backend="eager")
     def decorated(x):

@@ -213,7 +213,7 @@ def test_a_break_between_two_parts_of_numpy_code():
 # --- gradients and devices ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
 def test_wrapped_numpy_code_is_differentiated(backend):
     """`wrap_numpy` and `fullgraph=True`: tensors go in and come out, and gradients pass."""
 

@@ -191,7 +191,8 @@ def scripted(path, cwd, **environment):
     """Run a script in a folder, with no settings but these."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLUMBLINE_", "TORCHDYNAMO_"))}
     kept["PLUMBLINE_CACHE_DIRECTORY"] = str(cwd / "cache")
-    return subprocess.run([sys.executable, path], env=kept | environment, cwd=cwd, capture_output=True, text=True, check=False)
+    command, env = [sys.executable, path], kept | environment
+    return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 def test_dynamic_shapes_and_cuda_graphs_can_be_switched_off():

@@ -161,7 +161,8 @@ def test_each_file_of_the_debug_folder_has_a_switch(tmp_path):
     """Every file of the debug folder can be switched; the profile and the diagram are off unless asked for."""
     trace = plumbline.config.trace
     assert (trace.graph_diagram, trace.compile_profile, trace.fx_graph) == (False, False, True)
-    wanted = {"trace.enabled": True, "debug_dir_root": str(tmp_path), "trace.graph_diagram": True, "trace.guards": False}
+    wanted = {"trace.enabled": True, "debug_dir_root": str(tmp_path), "trace.graph_diagram": True}
+    wanted["trace.guards"] = False
     with plumbline.config.patch(wanted):
         plumbline.compile(lambda x: x.sin(), backend="eager")(torch.ones(2))
     names = {path.name for path in tmp_path.glob("*/001-*/*")} or {path.name for path in tmp_path.glob("*/*/*")}

@@ -29,7 +29,7 @@ from ...base.torch_facts import (
     variable_functions,
 )
 from ...graph.exact_operators import ONE_HOT
-from ..constant import LITERAL_TYPES, Constant, fold
+from ..constant import Constant, fold
 from ..guard import Answer, GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue

@@ -1,13 +1,13 @@
 """What users of torch's compiler set, by torch's names: which option it is here, or what holds here whatever is set.
 
 `plumbline.config` stands for both of torch's (`torch._dynamo.config`, `torch._inductor.config`), whose sections
-`triton` and `trace` are sections here; a name in a section is written `triton.cudagraphs`.
+`triton` and `trace` are sections here; a name in a section is written with the section's and a dot before it.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .errors import UserError
+from ..errors import UserError
 
 # Files of the debug folder by torch's names for them -> whether they are written unless somebody says otherwise.
 TRACED_FILES: dict[str, bool] = {
@@ -46,7 +46,7 @@ def _text_of(chosen: frozenset[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Renamed:
+class _CalledOtherwise:
     """option: what it is called here.  opposite: True there is False here."""
 
     option: str
@@ -62,12 +62,12 @@ class _Held:
     why: str
 
 
-_RENAMED: dict[str, _Renamed] = {
-    "cache_size_limit": _Renamed("recompile_limit"),
-    "debug_dir_root": _Renamed("record_directory"),
-    "optimize_ddp": _Renamed("ddp_stages"),
-    "suppress_errors": _Renamed("strict", opposite=True),
-    "trace.enabled": _Renamed("debug"),
+_RENAMED: dict[str, _CalledOtherwise] = {
+    "cache_size_limit": _CalledOtherwise("recompile_limit"),
+    "debug_dir_root": _CalledOtherwise("record_directory"),
+    "optimize_ddp": _CalledOtherwise("ddp_stages"),
+    "suppress_errors": _CalledOtherwise("strict", opposite=True),
+    "trace.enabled": _CalledOtherwise("debug"),
 }
 _EITHER = (True, False)
 _HELD: dict[str, _Held] = {
