@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from .borrowed.stock_settings import SECTIONS, in_our_names, is_stock_name, read_stock, stock_names
 from .locks import ForkedLock
 from .options import Options, options_from_environment, unknown_option
-from .borrowed.stock_settings import SECTIONS, in_our_names, is_stock_name, read_stock, stock_names
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from .borrowed.stock_settings import files_of
 from .events import (
     Artifact,
     BackendCalled,
@@ -35,7 +36,6 @@ from .events import (
     listen,
 )
 from .options import Options
-from .borrowed.stock_settings import files_of
 
 DIAGRAM = "diagram"  # the artifact that is the picture of a graph
 _DIAGRAM_FILE = "13_captured_graph.svg"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from .bisecting.switches import read_switches
-from .errors import UnknownOption, UserError
 from .borrowed.stock_settings import files_of, in_our_names, stock_names
+from .errors import UnknownOption, UserError
 
 T = TypeVar("T")
 
