@@ -154,11 +154,12 @@ class TransformValue(Value):
         pairs = [ctx.realize(arg).graph_argument(ctx) for arg in args]
         named = {name: ctx.realize(value).graph_argument(ctx) for name, value in kwargs.items()}
         bodies: list[tuple[fx.GraphModule, tuple[fx.Node, ...]]] = []
+        once = "chunk_size" not in self.settings and self.transform is not linearize
 
         def function(*inner: object, **inner_named: object) -> object:
             if bodies:
                 raise Break(FUNCTION_TRANSFORM, f"{self.describe()} calls its function more than once")
-            result, body, lifted = ctx.graph.evaluate_apart(self.function, inner, inner_named)
+            result, body, lifted = ctx.graph.evaluate_apart(self.function, inner, inner_named, once=once)
             bodies.append((body, lifted))
             return result
 
