@@ -162,9 +162,9 @@ def _compile(
             record_program(program, "schedule")
         if gate is not None:
             record(Artifact("schedule", "program.py", "python", program_text(program)))
-        plan = plan_execution(program, gate)
+        plan = plan_execution(program, gate, apart=options.time_kernels)
     with stage("codegen"):
-        host = write_host(plan)
+        host = write_host(plan, timed=options.time_kernels)
         record(Artifact("codegen", "host.py", "python", host.text))
     segments = c_segments(plan, options, gate) if language_of(plan, options) == "c" else triton_segments(plan, options)
 

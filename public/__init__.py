@@ -45,6 +45,7 @@ _LAZY = {
     "maybe_mark_dynamic": "plumbline.compiler.dimension_marks:maybe_mark_dynamic",
     "measure_noise": "plumbline.oracle:measure_noise",
     "min_cut_partition": "plumbline.compiler.ahead_of_time:min_cut_partition",
+    "profile": "plumbline.compiler.kernel_profile:profile",
     "register_backend": "plumbline.compiler.backends:register_backend",
     "reset": "plumbline.compiler.api:reset",
     "run": "plumbline.compiler.api:run",

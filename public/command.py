@@ -17,6 +17,7 @@ from plumbline.compiler.base.errors import PlumblineError, UserError
 from plumbline.reports.places import DEFAULT_PAGE, database_place, page_file
 
 from .command_dashboard import dashboard
+from .command_profile import profile
 from .command_results import COMMANDS, database, run_option
 from .version import __version__
 
@@ -76,7 +77,7 @@ def report(db: str | None, run_name: str | None, html: str | None, every_test: b
     return 0
 
 
-for _command in (*COMMANDS, dashboard):
+for _command in (*COMMANDS, dashboard, profile):
     plumbline.add_command(_command)
 
 

@@ -70,6 +70,7 @@ class Options:
     cache_directory: str = option("", "folder of built kernels; empty: the user's cache folder")
     disk_cache: bool = option(True, "look for built kernels on disk and keep new ones there")
     warn_fallback: bool = option(True, "warn once when a graph runs op by op because nothing can compile it")
+    time_kernels: bool = option(False, "time each kernel and each ATen call of a graph; what `profile` sets")
     # bisecting
     bisect: str = option("", "applications that are switched off, such as 'fusion:12'; 'list' has them all on record")
     # record

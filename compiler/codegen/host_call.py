@@ -7,16 +7,19 @@ op by op where that can be done without a trace: the random generator is put bac
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from ..base.errors import InternalError
+from ..base.events import KernelRan, record
 from ..graph.facts import facts_of, is_random
 from ..graph.promises import MetadataDeparture
 from ..loops.ir import Extern, LoopProgram
 from ..schedule.execution_plan import ExecutionPlan
+from ..schedule.work import work_of
 from ..symbolic.symbolic_sizes import FUNCTIONS
 from .host import HostProgram, local, on_device
 
@@ -60,6 +63,8 @@ def bind(
         "device": program.device,
         "on_failure": _KernelFailure,
         "math": math,
+        "clock": time.perf_counter,
+        "note": _noting(plan),
         **FUNCTIONS,
         **host.objects,
     }
@@ -71,6 +76,24 @@ def bind(
     if not callable(run):
         raise InternalError("the host text defines no run()", hint="report the graph")
     return _guarded(run, _fits(program), program, rescue)
+
+
+def _noting(plan: ExecutionPlan) -> Callable[[int, float], None]:
+    """Return what a timed host calls behind each step: it puts the time, and how much was done, on record."""
+    rows: dict[int, KernelRan] = {}
+
+    def note(number: int, started: float) -> None:
+        seconds = time.perf_counter() - started
+        if number not in rows:
+            step = plan.steps[number]
+            part = step if isinstance(step, Extern) else step.loops[0]
+            work = work_of(part, plan.program)
+            kind = "ATen" if isinstance(step, Extern) else "kernel"
+            name = str(step.target) if isinstance(step, Extern) else part.name
+            rows[number] = KernelRan(kind, name, 0.0, work.bytes, work.flops, part.origins)
+        record(replace(rows[number], seconds=seconds))
+
+    return note
 
 
 def _fits(program: LoopProgram) -> Callable[..., object]:
