@@ -69,6 +69,21 @@ def _variables(scalar: Scalar) -> frozenset[Symbol]:
     return symbols(scalar.expression) if scalar.name == "index" else frozenset()
 
 
+def _without_data(name: str, program: LoopProgram) -> object:
+    """Return a tensor of the same shape; one that is no buffer is a view that a call gives."""
+    buffer = program.buffers.get(name)
+    if buffer is not None:
+        return torch.empty([hint_of(size) for size in buffer.shape], dtype=buffer.dtype, device="meta")
+    made_by = next((step for step in program.steps if isinstance(step, Extern) and step.results == (name,)), None)
+    if made_by is None:
+        return None
+    args, kwargs = map_nested(
+        (made_by.args, made_by.kwargs),
+        lambda leaf: _without_data(leaf.name, program) if isinstance(leaf, Ref) else leaf,
+    )
+    return made_by.target(*args, **kwargs)
+
+
 def _flops_of_call(step: Extern, program: LoopProgram) -> int:
     """Ask torch's own counter of operations, which knows matrix products, convolutions and attention."""
     packet = getattr(step.target, "overloadpacket", None)
@@ -77,14 +92,17 @@ def _flops_of_call(step: Extern, program: LoopProgram) -> int:
         return 0
 
     def like(leaf: object) -> object:
-        buffer = program.buffers.get(leaf.name) if isinstance(leaf, Ref) else None
-        if buffer is None:
-            return leaf
-        return torch.empty([hint_of(size) for size in buffer.shape], dtype=buffer.dtype, device="meta")
+        return _without_data(leaf.name, program) if isinstance(leaf, Ref) else leaf
 
-    results = [like(Ref(name)) for name in step.results if name]
     try:
+        results = [like(Ref(name)) for name in step.results if name]
         out = results[0] if step.single else tuple(results)
         return int(count(*map_nested(step.args, like), **map_nested(step.kwargs, like), out_val=out))
-    except (TypeError, ValueError, IndexError, AttributeError):  # arguments that its formula does not take
+    except (
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        RuntimeError,
+    ):  # arguments that its formula does not take
         return 0

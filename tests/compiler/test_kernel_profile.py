@@ -56,6 +56,12 @@ def test_operations_of_a_reduction_and_of_a_matrix_product():
     assert matrix.bytes == 4 * (64 * 32 + 32 * 16 + 64 * 16)
 
 
+def test_operations_on_views_are_counted():
+    with plumbline.profile() as found:
+        plumbline.compile(lambda x: x.t() @ x)(torch.ones(10, 20))
+    assert next(row.flops for row in found.rows() if "mm" in row.name) == 2 * 20 * 10 * 20
+
+
 def test_the_table_has_shares_and_lines():
     text = str(profiled())
     assert text.splitlines()[0].split() == "ms share runs GB/s GFLOP/s kernel or ATen call".split()

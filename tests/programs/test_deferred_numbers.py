@@ -1,4 +1,4 @@
-"""Numbers read by `item()` under `capture_scalar_outputs`: in the graph while only tensors meet them, eager's answers."""
+"""Numbers read by `item()` under `capture_scalar_outputs`: in the graph while only tensors meet them."""
 
 import pytest
 import torch
