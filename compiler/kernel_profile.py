@@ -65,8 +65,8 @@ def profile() -> Iterator[Profile]:
     """Time every kernel and ATen call of compiled code inside the block.
 
     `with plumbline.profile() as found: ...; print(found)`.  Everything is compiled anew inside the block, each kernel
-    to be called by itself, and forgotten at its end.  Bytes and operations are counted from the kernels' loops, those of
-    ATen calls by torch's counter; seconds are wall time.
+    to be called by itself, and forgotten at its end.  Bytes and operations are counted from the kernels' loops,
+    those of ATen calls by torch's counter; seconds are wall time.
     """
     found = Profile()
 
