@@ -1,13 +1,13 @@
 """The profile of compiled code: every kernel and ATen call with its time, what it moves and computes, and its lines."""
 
 import inspect
-import subprocess
-import sys
 
 import pytest
 import torch
+from click.testing import CliRunner
 
 import plumbline
+from plumbline.command_profile import profile as profile_command
 
 pytestmark = pytest.mark.cc
 
@@ -87,9 +87,9 @@ def test_the_command_runs_a_script(tmp_path):
         "run = plumbline.compile(lambda x: x.sin() * len(sys.argv))\n"
         "for _ in range(3):\n    run(torch.ones(1000))\n"
     )
-    command = [sys.executable, "-m", "plumbline", "profile", str(script), "one", "--two"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "script.py:2" in done.stdout
-    assert "  3  " in done.stdout
-    missing = subprocess.run([*command[:4], "nothing.py"], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert "is no file" in missing.stderr
+    done = CliRunner().invoke(profile_command, [str(script), "one", "--two"], standalone_mode=False)
+    assert done.exception is None
+    assert "script.py:2" in done.output
+    assert "  3  " in done.output
+    missing = CliRunner().invoke(profile_command, ["nothing.py"], standalone_mode=False)
+    assert "is no file" in str(missing.exception)

@@ -1,9 +1,6 @@
 """The FAQ on NumPy: its examples as printed, where it deviates, and what falls back to NumPy."""
 
 import importlib
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.errors import Unsupported, UserError
-from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, recording
+from plumbline.compiler.base.events import Artifact, Broke, Captured, CompilerFailed, recording
 from support.gpu_only import needs_gpu
 
 ANOTHER_ORDER = {"rtol": 1e-12, "atol": 1e-12}  # sums are rounded otherwise: docs/numpy.md
@@ -62,19 +59,14 @@ def test_programs_of_both_convert_in_the_graph():
 @pytest.mark.cc
 def test_product_and_sum_are_one_kernel():
     """With TORCH_LOGS=output_code one sees that product and sum are one C++ kernel, run by several threads."""
-    program = (
-        "import numpy as np, plumbline\n"
-        "def numpy_fn(X, Y):\n"
-        "    return np.sum(X[:, :, None] * Y[:, None, :], axis=(-2, -1))\n"
-        "plumbline.compile(numpy_fn)(np.random.randn(1024, 64), np.random.randn(1024, 64))\n"
-    )
-    environment = {**os.environ, "TORCH_LOGS": "output_code", "PLUMBLINE_THREADS": "2"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
-    kernel = done.stderr.partition("static void kernel_0_run(")[2].partition("\n}")[0]
+    with recording() as events, plumbline.config.patch(threads=2):
+        plumbline.compile(numpy_fn)(*arrays())
+    (text,) = [event.text for event in events if isinstance(event, Artifact) and event.name == "graph.c"]
+    kernel = text.partition("static void kernel_0_run(")[2].partition("\n}")[0]
     assert "int thread, int threads" in kernel
     assert "(t0 * t1)" in kernel
     assert "acc" in kernel
-    assert "kernel_0_thread" in done.stderr
+    assert "kernel_0_thread" in text
 
 
 # --- where semantics may deviate ----------------------------------------------------------------------------------

@@ -1,9 +1,6 @@
 """The FAQ on speed, recompilation, wrong answers and memory: what is fused, what breaks, what is compiled again."""
 
-import os
-import subprocess
-import sys
-import textwrap
+import runpy
 import zlib
 
 import pytest
@@ -11,6 +8,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.events import Artifact, Broke, Captured, KernelBuilt, Recompiled, recording
+from plumbline.testing import lowering_of, replace_lowering
 
 
 @pytest.fixture(autouse=True)
@@ -187,14 +185,6 @@ def test_random_numbers_are_eagers_whatever_fallback_random_says(backend, settin
         assert torch.equal(plumbline.compile(program, backend=backend)(torch.ones(8)), expected)
 
 
-def scripted(path, cwd, **environment):
-    """Run a script in a folder, with no settings but these."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLUMBLINE_", "TORCHDYNAMO_"))}
-    kept["PLUMBLINE_CACHE_DIRECTORY"] = str(cwd / "cache")
-    command, env = [sys.executable, path], kept | environment
-    return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, check=False)
-
-
 def test_dynamic_shapes_and_cuda_graphs_can_be_switched_off():
     """Against a lack of memory dynamic shapes and CUDA graphs can be switched off, in this order."""
     plumbline.config.triton.cudagraphs = False
@@ -205,48 +195,51 @@ def test_dynamic_shapes_and_cuda_graphs_can_be_switched_off():
     assert sum(isinstance(event, Captured) for event in events) == 3
 
 
-WRONG = """
-    import torch, plumbline
-    from plumbline.testing import lowering_of, replace_lowering
-    aten = torch.ops.aten
+def asked_for(monkeypatch, place, **environment):
+    """Set variables of the environment, and none of those of this test run; what is written lies below a folder."""
+    monkeypatch.chdir(place)
+    monkeypatch.delenv("PLUMBLINE_BUNDLE_DIRECTORY", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.cc
+def test_wrong_answers_leave_a_script_that_shows_them(tmp_path, monkeypatch):
+    """TORCHDYNAMO_REPRO_AFTER="aot" with TORCHDYNAMO_REPRO_LEVEL=4: a wrong graph is found, and written as a script."""
+    aten, x = torch.ops.aten, torch.tensor([-1.0, 2.0])
 
     def f(x):
         return (x.exp() - 1).relu()
 
     with replace_lowering(aten.relu.default, lowering_of(aten.abs.default)):
-        print(plumbline.compile(f)(torch.tensor([-1.0, 2.0])).tolist()[0])
-"""
-
-
-@pytest.mark.cc
-def test_wrong_answers_leave_a_script_that_shows_them(tmp_path):
-    """TORCHDYNAMO_REPRO_AFTER="aot" with TORCHDYNAMO_REPRO_LEVEL=4: a wrong graph is found, and written as a script."""
-    program = tmp_path / "program.py"
-    program.write_text(textwrap.dedent(WRONG))
-    assert float(scripted(program, tmp_path).stdout) > 0.5
-    done = scripted(program, tmp_path, TORCHDYNAMO_REPRO_AFTER="aot", TORCHDYNAMO_REPRO_LEVEL="4")
-    assert float(done.stdout) == 0
+        assert plumbline.compile(f)(x)[0] > 0.5
+        plumbline.reset()
+        asked_for(monkeypatch, tmp_path, TORCHDYNAMO_REPRO_AFTER="aot", TORCHDYNAMO_REPRO_LEVEL="4")
+        with pytest.warns(UserWarning, match="reproduce it with: python ") as caught:
+            assert plumbline.compile(f)(x)[0] == 0
     (script,) = (tmp_path / "plumbline_repro").glob("*/repro.py")
-    assert f"python {script}" in done.stderr
+    assert str(script) in str(caught[0].message)
     assert "aten.relu" in (script.parent / "error.txt").read_text()
 
 
-CRASHES = """
-    import torch, plumbline
-
-    def mine(graph, inputs):
-        raise ValueError("planted")
-
-    if __name__ == "__main__":
-        plumbline.compile(lambda x: x.sin() + 1, backend=mine)(torch.ones(2))
-"""
+def failing_backend(graph, inputs):
+    raise ValueError("planted")
 
 
-def test_a_backend_that_fails_leaves_a_script_that_fails(tmp_path):
+def test_a_backend_that_fails_leaves_a_script_that_fails(tmp_path, monkeypatch):
     """TORCHDYNAMO_REPRO_AFTER="dynamo": a graph on which a backend fails is written as a script that fails alike."""
-    program = tmp_path / "program.py"
-    program.write_text(textwrap.dedent(CRASHES))
-    done = scripted(program, tmp_path, TORCHDYNAMO_REPRO_AFTER="dynamo")
-    assert "ValueError: planted" in done.stderr
+    asked_for(monkeypatch, tmp_path, TORCHDYNAMO_REPRO_AFTER="dynamo")
+    with pytest.warns(UserWarning, match="planted"), pytest.raises(ValueError, match="planted"):
+        plumbline.compile(lambda x: x.sin() + 1, backend=failing_backend)(torch.ones(2))
     (script,) = (tmp_path / "plumbline_repro").glob("*/repro.py")
-    assert "ValueError: planted" in scripted(script, tmp_path).stderr
+    monkeypatch.delenv("TORCHDYNAMO_REPRO_AFTER")
+    with pytest.raises(ValueError, match="planted"):
+        runpy.run_path(str(script), run_name="__main__")
+
+
+def test_without_the_variable_nothing_is_written(tmp_path, monkeypatch):
+    """Nobody who has not asked gets a script for an error of a backend."""
+    asked_for(monkeypatch, tmp_path)
+    with pytest.raises(ValueError, match="planted"):
+        plumbline.compile(lambda x: x.sin() + 1, backend=failing_backend)(torch.ones(2))
+    assert not list(tmp_path.iterdir())

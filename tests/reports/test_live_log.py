@@ -10,6 +10,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.errors import UserError
+from plumbline.reports import live_log
 from plumbline.reports.live_log import TOPICS, start_live_log, topics_of_torch
 
 SCRIPT = """
@@ -99,10 +100,17 @@ def test_what_torch_logs_names_is_taken_where_there_is_the_like(theirs, ours):
     assert topics_of_torch(theirs) == ours
 
 
-def test_the_variable_of_torch_prints_generated_code(tmp_path):
-    program = "import torch, plumbline; plumbline.compile(lambda x: x.sin() + 1, backend='aot_eager')(torch.ones(3))"
-    environment = {**os.environ, "TORCH_LOGS": "output_code"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
-    )
-    assert "[output_code]" in done.stderr
+def test_the_variable_of_torch_prints_generated_code(monkeypatch, capsys):
+    stops = []
+    monkeypatch.setattr(plumbline, "_STARTED", [])
+    monkeypatch.setattr(live_log, "start_live_log", lambda topics: stops.append(start_live_log(topics)))
+    monkeypatch.setenv("TORCH_LOGS", "+dynamo,output_code")
+    plumbline._start_logs()
+    try:
+        plumbline.compile(lambda x: x.sin() - 7, backend="aot_eager")(torch.ones(3))
+        plumbline._start_logs()  # once in a process
+    finally:
+        for stop in stops:
+            stop()
+    assert "[output_code] autograd: joint" in capsys.readouterr().err
+    assert len(stops) == 1
