@@ -44,7 +44,7 @@ SECTIONS: tuple[tuple[str, str, str, str], ...] = (
         "sizes_ of_several what_was_compiled",
     ),
     ("Why am I getting incorrect results?", "1 2", "examples", "incorrect_"),
-    ("Why am I getting incorrect results?", "1 2", "speed_and_answers", "random_ wrong_ a_backend_that without_the_variable"),
+    ("Why am I getting incorrect results?", "1 2", "speed_and_answers", "random_ wrong_ a_backend_that without_"),
     ("Why am I getting OOMs?", "1 2", "speed_and_answers", "dynamic_shapes"),
     (
         "Does torch.func work?",
