@@ -59,6 +59,20 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
     return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=_is_guarded(graph))
 
 
+@named("aot_eager_decomp_partition")
+def run_taken_apart(
+    graph: torch.fx.GraphModule, example_inputs: list[object], options: Options
+) -> Callable[..., object]:
+    """Do as `inductor` up to code generation: decompositions and the minimum cut; PyTorch runs both halves."""
+
+    def run_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
+        del inputs
+        return checked_at_first(part)
+
+    rules, guarded = _extra_decompositions, _is_guarded(graph)
+    return compile_with_autograd(graph, example_inputs, run_part, options, decompositions=rules, guarded=guarded)
+
+
 @named("inductor")
 def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
     """Trace forward and backward to ATen and compile both to native code."""

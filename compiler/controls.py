@@ -161,6 +161,9 @@ def allow_in_graph(function: Any) -> Any:
     return function
 
 
+allow_in_graph._plumbline_allows = True  # type: ignore[attr-defined]  # read where captured code calls it
+
+
 def disallow_in_graph(function: Any) -> Any:
     """Break the graph at every call of an operator (or each of a list); `allow_in_graph` undoes this."""
     for item in function if isinstance(function, list | tuple) else [function]:

@@ -23,6 +23,7 @@ from .codegen.c_segments import c_text
 from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
+from .codegen.timed_steps import noting
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
@@ -165,9 +166,9 @@ def _compile(
             record_program(program, "schedule")
         if gate is not None:
             record(Artifact("schedule", "program.py", "python", program_text(program)))
-        plan = plan_execution(program, gate)
+        plan = plan_execution(program, gate, apart=options.time_kernels)
     with stage("codegen"):
-        host = write_host(plan)
+        host = write_host(plan, timed=options.time_kernels)
         record(Artifact("codegen", "host.py", "python", host.text))
     written = c_text(plan, options, gate) if language_of(plan, options) == "c" else None
     segments = triton_segments(plan, options) if written is None else built_segments(written, options)
@@ -175,7 +176,8 @@ def _compile(
     def report(error: Exception, inputs: Sequence[object]) -> None:
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
 
-    compiled = bind(host, segments, GraphFallback(interpreted(gm), options.strict, report))
+    note = noting(plan) if options.time_kernels else None
+    compiled = bind(host, segments, GraphFallback(interpreted(gm), options.strict, report), note)
     if written is not None:
         _let_it_be_kept(compiled, gm, host, written)
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))

@@ -105,10 +105,13 @@ def repro_minify(
 ) -> int:
     """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
     node_id, named_compiler, named_backend = split_variant(case)
+    after, level = _from_environment(_AFTER_NAMES, after), _from_environment(_LEVEL_NAMES, level)
+    for name in (*_AFTER_NAMES, *_LEVEL_NAMES):  # of the compiler's they would ask for scripts of every candidate
+        os.environ.pop(name, None)
     options = MinifyOptions(
         out=out or Path(_default_name(node_id)),
-        after=_checked_after(_from_environment(_AFTER_NAMES, after)),
-        level=_checked_level(_from_environment(_LEVEL_NAMES, level)),
+        after=_checked_after(after),
+        level=_checked_level(level),
         proofs=proofs,
         budget=Budget(queries, seconds),
         bisect=bisect,

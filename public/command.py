@@ -18,6 +18,7 @@ from plumbline.reports.places import DEFAULT_PAGE, database_place, page_file
 
 from .command_dashboard import dashboard
 from .command_mutate import mutate
+from .command_profile import profile
 from .command_results import COMMANDS, database, run_option
 from .version import __version__
 
@@ -77,7 +78,7 @@ def report(db: str | None, run_name: str | None, html: str | None, every_test: b
     return 0
 
 
-for _command in (*COMMANDS, dashboard, mutate):
+for _command in (*COMMANDS, dashboard, mutate, profile):
     plumbline.add_command(_command)
 
 

@@ -8,6 +8,7 @@ from plumbline.compiler.base.errors import UserError
 
 # From the least to the most that can go wrong; the first wrong one names the stage of a failure.
 LADDER = ("eager", "aot_eager", "inductor")
+_DECOMPOSED = "aot_eager_decomp_partition"  # a rung below inductor that `all` leaves out
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,9 @@ class Variant:
 
     def lower(self) -> tuple["Variant", ...]:
         """Return the variants of the same compiler that come before this one on the ladder."""
-        if self.backend not in LADDER:
-            return ()
-        return tuple(Variant(self.compiler, name) for name in LADDER[: LADDER.index(self.backend)])
+        rank = LADDER.index(self.backend) if self.backend in LADDER else 0
+        below = LADDER[:-1] if self.backend == _DECOMPOSED else LADDER[:rank]
+        return tuple(Variant(self.compiler, name) for name in below)
 
 
 def select_variants(

@@ -1,10 +1,13 @@
 """PLUMBLINE_LOGS: rows of the compile record as lines on standard error, while it happens.
 
-`PLUMBLINE_LOGS=graph_breaks,recompiles` is what `TORCH_LOGS` is for torch.compile.
+`PLUMBLINE_LOGS=graph_breaks,recompiles` is what `TORCH_LOGS` is for torch.compile; topics that both know are taken from
+that variable too. `set_logs` does the same in a running process.
 """
 
+import difflib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import TextIO
 
 from plumbline.compiler.base.errors import UserError
@@ -110,10 +113,7 @@ def start_live_log(text: str, stream: TextIO | None = None) -> Callable[[], None
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     chosen = sorted(TOPICS) if "all" in names else names
-    for name in chosen:
-        if name not in TOPICS:
-            hint = f"choose from all, {', '.join(TOPICS)}"
-            raise UserError(f"unknown topic {name!r}", where="PLUMBLINE_LOGS", hint=hint)
+    _demand_topics(chosen, "PLUMBLINE_LOGS")
 
     def write(event: Event) -> None:
         for name in chosen:
@@ -122,3 +122,57 @@ def start_live_log(text: str, stream: TextIO | None = None) -> Callable[[], None
                 (stream or sys.stderr).write(f"[{name}] {line}\n")
 
     return listen(write)
+
+
+def _demand_topics(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if name not in TOPICS:
+            near = difflib.get_close_matches(name, TOPICS, 1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UserError(f"unknown topic {name!r}", where=where, hint=f"{hint}choose from all, {', '.join(TOPICS)}")
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """What `set_logs` started last in this process."""
+
+    stop: Callable[[], None] | None = field(default=None)
+
+
+_CHOSEN = _Chosen()
+
+
+def set_logs(*, stream: TextIO | None = None, all: bool = False, **topics: bool) -> None:  # noqa: A002 - torch's name
+    """Write these topics to standard error from now on, instead of those of the last call; without any, nothing.
+
+    `set_logs(graph_breaks=True, recompiles=True)`; all: every topic.  What PLUMBLINE_LOGS asked for goes on.
+    Raises UserError for a topic that does not exist.
+    """
+    _demand_topics(topics, "set_logs")
+    chosen = sorted(TOPICS) if all else [name for name, wanted in topics.items() if wanted]
+    if _CHOSEN.stop is not None:
+        _CHOSEN.stop()
+    _CHOSEN.stop = start_live_log(",".join(chosen), stream) if chosen else None
+
+
+# What TORCH_LOGS calls them -> topics here; what only torch's compiler has is left out.
+_OF_TORCH: dict[str, str] = {
+    **{topic: topic for topic in TOPICS},
+    "aot_graphs": "output_code",
+    "aot_joint_graph": "output_code",
+    "graph": "graph_code",
+    "kernel_code": "output_code",
+    "perf_hints": "fallbacks",
+    "recompiles_verbose": "recompiles",
+}
+
+
+def topics_of_torch(text: str) -> str:
+    """Return those topics of a TORCH_LOGS setting that there are here, joined by commas.
+
+    `dynamo=INFO` and other levels of torch's own loggers say nothing about this compiler.
+    """
+    words = [word.strip().lstrip("+") for word in text.split(",")]
+    if "all" in words:
+        return "all"
+    return ",".join(dict.fromkeys(_OF_TORCH[word] for word in words if word in _OF_TORCH))

@@ -14,7 +14,7 @@ from torch import fx
 
 from ..base.bisecting.applications import Gate, gate_for
 from ..base.dense_order import dense_order
-from ..base.errors import InternalError, PlumblineError, Unsupported
+from ..base.errors import CallersFailure, InternalError, PlumblineError, Unsupported
 from ..base.events import SHAPE_RULE, FellBack, GraphStored, RanEagerly, record, stage
 from ..base.locks import ForkedLock
 from ..base.noted_warnings import noted_warnings
@@ -28,7 +28,16 @@ from ..graph.promises import MetadataDeparture
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
-from .forms.form_parts import APART, CompileGraph, FormContext, FormParts, Sizes, shares_written_memory, undisturbed
+from .forms.form_parts import (
+    APART,
+    CompileGraph,
+    FormContext,
+    FormParts,
+    Halves,
+    Sizes,
+    shares_written_memory,
+    undisturbed,
+)
 from .forms.form_place import FormPlace, LoadPart, place_of
 from .forms.kept_form import kept_form
 from .joint_program import JointProgram, autocast_state
@@ -52,6 +61,7 @@ def compile_with_autograd(
     recompute: bool = True,
     guarded: bool = False,
     load_part: LoadPart | None = None,
+    halves: Halves | None = None,
 ) -> "CompiledCall":
     """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
 
@@ -61,10 +71,12 @@ def compile_with_autograd(
     the forward at once, for a backward when it first runs. decompositions: gives what takes calls apart. recompute:
     whether backward may compute cheap values again. guarded: the caller promises at every call what `facts_of_call`
     would tell of the example inputs, so nobody looks again. load_part: makes a compiled graph of what is kept on disk;
-    None: nothing is looked for or kept there.
+    None: nothing is looked for or kept there. halves: what the caller does to the two halves instead.
     """
     dynamic = dynamic_arguments(gm)
-    compiled = CompiledCall(gm, compile_graph, options, decompositions, recompute, load_part, guarded, dynamic)
+    compiled = CompiledCall(
+        gm, compile_graph, options, decompositions, recompute, load_part, guarded, dynamic, halves or Halves()
+    )
     compiled.specialise(tuple(example_inputs))
     return compiled
 
@@ -113,6 +125,7 @@ class CompiledCall:
     load_part: LoadPart | None = None
     guarded: bool = False
     dynamic: DynamicArguments = NOTHING_DYNAMIC
+    halves: Halves = field(default_factory=Halves)
     fallback_reason: str | None = None
     # the forms for what the caller promised, by what it does not: who sends the gradients
     _promised: dict[BucketCaps | None, list[Form]] = field(default_factory=dict)
@@ -163,6 +176,8 @@ class CompiledCall:
             else:
                 with undisturbed():
                     form = self._compile(arguments, self._dynamic_here(arguments), gate)
+        except CallersFailure:
+            raise
         except Exception as error:  # whatever goes wrong here, the program itself still runs
             dynamic = bool(self.dynamic.labels)
             form = self._fixed_form(arguments, error, gate) if dynamic else self._as_it_is_after(error, arguments)
@@ -254,7 +269,9 @@ class CompiledCall:
         state = (torch.is_grad_enabled(), autocast_state())
         program = JointProgram(self.gm, metadata, *state, dynamic=dynamic, sizes=sizes, gate=gate)
         rules = self.decompositions
-        context = FormContext(self.gm, self.compile_graph, self.options, rules, self.recompute, self._refused)
+        context = FormContext(
+            self.gm, self.compile_graph, self.options, rules, self.recompute, self._refused, self.halves
+        )
         facts = facts_of_call(arguments, dynamic)
         place = place_of(program, facts, self.options, self.recompute, self.load_part)
         if place is not None:

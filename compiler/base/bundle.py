@@ -10,7 +10,9 @@ import re
 import shutil
 import sys
 import traceback
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
@@ -58,7 +60,9 @@ _WRITTEN = _Written()
 
 
 def bundle_directory(options: Options) -> Path:
-    """Return the folder of bundles: the option, else `bundles` in the cache folder."""
+    """Return the folder of bundles: the option, else `bundles` in the cache folder; here, if the user waits for one."""
+    if options.repro_after and not options.bundle_directory:
+        return Path("plumbline_repro").absolute()
     return Path(options.bundle_directory) if options.bundle_directory else default_cache_directory(options) / "bundles"
 
 
@@ -137,4 +141,14 @@ def record_failure(failure: Failure, options: Options) -> None:
     """Put an error of ours on record, with its bundle."""
     trace = "".join(traceback.format_exception(failure.error))
     place = write_bundle(failure, options)
+    if place and options.repro_after:
+        _tell(failure, Path(place))
     record(CompilerFailed(failure.stage, failure.function, failure.error_line(), trace, place))
+
+
+def _tell(failure: Failure, place: Path) -> None:
+    """Say where the bundle is that the user has asked for; a program that makes errors of warnings goes on."""
+    script = place / REPRO
+    what = f"reproduce it with: python {script}" if script.exists() else f"see {place}"
+    with suppress(Warning):
+        warnings.warn(f"{failure.stage} of {failure.function} failed ({failure.error_line()}); {what}", stacklevel=2)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from .borrowed.stock_settings import SECTIONS, in_our_names, is_stock_name, read_stock, stock_names
 from .locks import ForkedLock
 from .options import Options, options_from_environment, unknown_option
 
@@ -23,9 +24,31 @@ class _Assigned:
 _ASSIGNED = _Assigned()
 
 
+class Section:
+    """A group of torch's settings that has a name of its own, such as `triton`, where `cudagraphs` is."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(CONFIG, f"{self._name}.{name}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(CONFIG, f"{self._name}.{name}", value)
+
+    def __dir__(self) -> list[str]:
+        """Return the settings."""
+        return [name.partition(".")[2] for name in stock_names() if name.startswith(f"{self._name}.")]
+
+
 class Config:
     """Every option as an attribute; assigning one holds for what is compiled from then on.
 
+    Names of torch's settings that mean the same are taken too, those of its sections as attributes of the section.
     Reading gives what holds now: what was assigned, else the environment's value, else the default.  Raises
     UnknownOption, which is also an AttributeError, for an unknown name; UserError for a value of the wrong type.
     """
@@ -35,22 +58,29 @@ class Config:
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in SECTIONS:
+            return Section(name)
+        if is_stock_name(name):
+            return read_stock(name, lambda ours: getattr(self, ours))
         if name not in _NAMES:
             raise unknown_option(name)
         return getattr(self.apply(options_from_environment()), name)
 
+    def _in_our_names(self, changes: Mapping[str, object]) -> dict[str, object]:
+        return in_our_names(changes, lambda ours: getattr(self, ours))
+
     def __setattr__(self, name: str, value: object) -> None:
         """Set an option for the process."""
-        Options().replace(**{name: value})
+        changes = self._in_our_names({name: value})
+        Options().replace(**changes)
         with _ASSIGNED.lock:
-            _ASSIGNED.changes = {**_ASSIGNED.changes, name: value}
+            _ASSIGNED.changes = {**_ASSIGNED.changes, **changes}
 
     def __delattr__(self, name: str) -> None:
         """Forget what was assigned: the environment's value holds again."""
-        if name not in _NAMES:
-            raise unknown_option(name)
+        forgotten = self._in_our_names({name: getattr(self, name)})
         with _ASSIGNED.lock:
-            _ASSIGNED.changes = {key: value for key, value in _ASSIGNED.changes.items() if key != name}
+            _ASSIGNED.changes = {key: value for key, value in _ASSIGNED.changes.items() if key not in forgotten}
 
     def __reduce__(self) -> str:
         """There is one in a process: copies and pickles are the one."""
@@ -72,7 +102,7 @@ class Config:
         `patch(recompile_limit=2)`, `patch({"recompile_limit": 2})` and `patch("recompile_limit", 2)` do the same.
         """
         first = {changes: value} if isinstance(changes, str) else dict(changes or {})
-        patched = {**first, **named}
+        patched = self._in_our_names({**first, **named})
         Options().replace(**patched)
         with _ASSIGNED.lock:
             before = _ASSIGNED.changes

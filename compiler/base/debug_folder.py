@@ -3,18 +3,22 @@
 `<record directory>/<start of the process>/<number>-<function>/README.md` is the page of one compiled unit.
 """
 
+import cProfile
 import functools
+import io
 import os
+import pstats
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from .borrowed.stock_settings import files_of
 from .events import (
     Artifact,
     BackendCalled,
@@ -33,7 +37,10 @@ from .events import (
 )
 from .options import Options
 
-_SUFFIXES = {"python": "py", "c": "c"}
+DIAGRAM = "diagram"  # the artifact that is the picture of a graph
+_DIAGRAM_FILE = "13_captured_graph.svg"
+_PROFILE_FILE = "14_compile_profile.txt"
+_SUFFIXES = {"python": "py", "c": "c", "svg": "svg"}
 # (stage, name) of an artifact -> file name and what it is; others keep their own names.
 _KNOWN = {
     ("autograd", "joint"): ("05_aten_joint.py", "forward and gradients in one ATen graph"),
@@ -43,13 +50,38 @@ _KNOWN = {
     ("schedule", "loops.py"): ("09_schedule.py", "loops in the order and fusion in which they run"),
     ("codegen", "host.py"): ("10_host.py", "the Python that calls the kernels"),
     ("codegen", "graph.c"): ("11_kernels.c", "the kernels"),
+    ("capture", DIAGRAM): (_DIAGRAM_FILE, "a picture of the captured graph"),
 }
+# How a file begins -> what `debug_files` calls it; what is not named here is code that was generated.
+_SWITCHES = {
+    "01": "source",
+    "02": "bytecode",
+    "03": "guards",
+    "04": "fx_graph",
+    "05": "fx_graph_transformed",
+    "06": "fx_graph_transformed",
+    "07": "fx_graph_transformed",
+    "08": "ir_pre_fusion",
+    "09": "ir_post_fusion",
+    "12": "specialisation",
+    "13": "graph_diagram",
+    "14": "compile_profile",
+    "au": "fx_graph_transformed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DebugFolder:
+    """path: the folder of one unit.  files: what is written to it, by the names of `debug_files`."""
+
+    path: Path
+    files: frozenset[str]
 
 
 class _Current(threading.local):
     """The folder of the unit that this thread is compiling."""
 
-    place: Path | None = None
+    place: DebugFolder | None = None
 
 
 _CURRENT = _Current()
@@ -85,7 +117,8 @@ def unit_folder(function: str, texts: Callable[[], Mapping[str, tuple[str, str]]
     name = re.sub(r"\W+", "_", function) or "code"
     before = _CURRENT.place
     root = Path(options.record_directory or "plumbline_debug")
-    _CURRENT.place = place = root / _START / f"{next(_NUMBERS):03}-{name}"
+    path = root / _START / f"{next(_NUMBERS):03}-{name}"
+    _CURRENT.place = place = DebugFolder(path, files_of(options.debug_files))
     try:
         with _written(place, function, "", texts):
             yield
@@ -93,39 +126,59 @@ def unit_folder(function: str, texts: Callable[[], Mapping[str, tuple[str, str]]
         _CURRENT.place = before
 
 
-def open_folder() -> Path | None:
+def open_folder() -> DebugFolder | None:
     """Return the folder of the unit that this thread is compiling, for parts of it that are compiled later."""
     return _CURRENT.place
 
 
 @contextmanager
-def later_part(place: Path | None, part: str) -> Iterator[None]:
+def later_part(place: DebugFolder | None, part: str) -> Iterator[None]:
     """Add what this thread records inside the block to a unit's folder; place: from `open_folder`, None for none."""
     if place is None:
         yield
         return
-    with _written(place, place.name.partition("-")[2], part, dict):
+    with _written(place, place.path.name.partition("-")[2], part, dict):
         yield
 
 
 @contextmanager
 def _written(
-    place: Path, function: str, part: str, texts: Callable[[], Mapping[str, tuple[str, str]]]
+    place: DebugFolder, function: str, part: str, texts: Callable[[], Mapping[str, tuple[str, str]]]
 ) -> Iterator[None]:
     events: list[Event] = []
     thread = threading.get_ident()
     stop = listen(lambda event: events.append(event) if threading.get_ident() == thread else None)
+    profile = _start_profile() if "compile_profile" in place.files else None
     try:
         yield
     finally:
         stop()
         page = _Page()
+        if profile is not None:
+            page.add(_PROFILE_FILE, "the compiler's own functions by the time they took", _profile_text(profile))
         for name, (what, text) in texts().items():
             page.add(name, what, text)
         for event in events:
             _take(event, page)
         with suppress(OSError):  # no disk, no folder: the compilation goes on
             _write(place, function, part, page)
+
+
+def _start_profile() -> cProfile.Profile | None:
+    """Start Python's profiler; None where another one is running."""
+    profile = cProfile.Profile()
+    try:
+        profile.enable()
+    except ValueError:  # one profiler at a time, from Python 3.12 on
+        return None
+    return profile
+
+
+def _profile_text(profile: cProfile.Profile) -> str:
+    profile.disable()
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("cumulative").print_stats(60)
+    return text.getvalue()
 
 
 @functools.singledispatch
@@ -138,7 +191,7 @@ def _take(event: Event, page: _Page) -> None:
 
 @_take.register
 def _(event: Artifact, page: _Page) -> None:
-    if event.stage == "capture":
+    if event.stage == "capture" and event.name != DIAGRAM:
         page.add("12_specialisation.py", "the Python that runs at a call: guards, inputs, graph, effects", event.text)
         return
     stem = re.sub(r"\W+", "_", f"{event.stage}_{event.name}")
@@ -189,7 +242,10 @@ _REMARKS: dict[type[Event], Callable[[Any], str]] = {  # what an event is in wor
 }
 
 
-def _write(place: Path, function: str, part: str, page: _Page) -> None:
+def _write(folder: DebugFolder, function: str, part: str, page: _Page) -> None:
+    place = folder.path
+    wanted = {name: what for name, what in page.files.items() if _SWITCHES.get(name[:2], "output_code") in folder.files}
+    page = replace(page, files=wanted)
     place.mkdir(parents=True, exist_ok=True)
     prefix = f"{part}_" if part else ""
     for name, (_, text) in page.files.items():

@@ -43,6 +43,14 @@ class Unsupported(PlumblineError):
     """Plumbline lacks this; the compiler falls back, a demand for a full graph raises."""
 
 
+class CallersFailure(Exception):
+    """Carries what a function that the caller gave to a backend has raised, `error`, back to the caller."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
 class InternalError(PlumblineError):
     """A bug of ours; names the stage, and never reaches a user's `except` clause in normal use."""
 

@@ -132,6 +132,21 @@ class BackendCalled(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRan(Event):
+    """A step of compiled code ran, under `time_kernels`: seconds, bytes it touches, floating-point operations.
+
+    kind: "kernel" or "ATen".  lines: of the user's program that it computes.
+    """
+
+    kind: str
+    name: str
+    seconds: float
+    bytes: int
+    flops: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PassDone(Event):
     """A graph or loop pass ran; before and after are node counts."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .bisecting.switches import read_switches
+from .borrowed.stock_settings import files_of, in_our_names, stock_names
 from .errors import UnknownOption, UserError
 
 T = TypeVar("T")
@@ -24,6 +25,7 @@ def option(default: T, doc: str, *, environment: str | None = None, words: tuple
     return field
 
 
+_WRONG_ANSWERS = 4  # the level from which on they are looked for, as in torch
 RUN = "run"  # of `verify`: every check, and at a first call every stage runs beside the compiled code
 
 
@@ -44,6 +46,10 @@ class Options:
     inline_depth_limit: int = option(60, "nested calls evaluated inside one capture before the outer call breaks")
     instruction_limit: int = option(2_000_000, "bytecode instructions evaluated in one capture before it gives up")
     trace_numpy: bool = option(True, "NumPy's functions of arrays become part of graphs where a table shows them equal")
+    capture_scalar_outputs: bool = option(
+        False, "a number read from a tensor by `item()` stays in the graph where only arithmetic on tensors uses it"
+    )
+    capture_func_transforms: bool = option(True, "transforms of torch.func become part of graphs")
     strict: bool = option(False, "raise the compiler's own errors instead of running the frame eagerly")
     guards_in_c: bool = option(True, "check guards by an evaluator in C where there is a C compiler")
     # graphs and gradients
@@ -65,13 +71,23 @@ class Options:
     disk_cache: bool = option(True, "look for built kernels on disk and keep new ones there")
     graph_cache: bool = option(True, "look for compiled graphs on disk and keep new ones there, beside the kernels")
     warn_fallback: bool = option(True, "warn once when a graph runs op by op because nothing can compile it")
+    time_kernels: bool = option(False, "time each kernel and each ATen call of a graph; what `profile` sets")
     # bisecting
     bisect: str = option("", "applications that are switched off, such as 'fusion:12'; 'list' has them all on record")
     # record
     debug: bool = option(
         False, "write every stage of each compilation to a folder of its own", environment="TORCH_COMPILE_DEBUG"
     )
+    debug_files: str = option("", "files that `debug` writes besides the usual, or, with a minus, does not write")
     record_directory: str = option("", "folder of what `debug` writes; empty: ./plumbline_debug")
+    repro_after: str = option(
+        "",
+        "'dynamo' or 'aot': where compiled code fails, say where the bundle with a script that reproduces it lies",
+        environment="TORCHDYNAMO_REPRO_AFTER",
+    )
+    repro_level: int = option(
+        3, "with repro_after: up to 3, errors alone; 4: wrong answers too", environment="TORCHDYNAMO_REPRO_LEVEL"
+    )
     bundle_directory: str = option("", "folder of bundles on errors of ours; empty: `bundles` in the cache folder")
     bundle_limit: int = option(20, "bundles kept, the oldest are dropped; 0: none are written")
     bundle_inputs: bool = option(False, "keep the values of the inputs in bundles, not their kinds alone")
@@ -79,8 +95,10 @@ class Options:
     def replace(self, **changes: object) -> "Options":
         """Return a copy with some fields changed.
 
-        Raises UnknownOption for a name that is not an option, UserError for a value of another type than the default's.
+        Names of torch's settings stand for what they are here (`stock_settings`).  Raises UnknownOption for a name that
+        is not an option, UserError for a value of another type than the default's.
         """
+        changes = in_our_names(changes, lambda name: getattr(self, name))
         known = {field.name: field for field in dataclasses.fields(self)}
         for name, value in changes.items():
             if name not in known:
@@ -92,7 +110,12 @@ class Options:
     @property
     def validates(self) -> bool:
         """Whether what is compiled is compared with the stages before it when it first runs."""
-        return self.verify == RUN
+        return self.verify == RUN or (bool(self.repro_after) and self.repro_level >= _WRONG_ANSWERS)
+
+    @property
+    def draws_graphs(self) -> bool:
+        """Whether captured graphs are drawn into the debug folder."""
+        return self.debug and "graph_diagram" in files_of(self.debug_files)
 
 
 Settings = Options | Callable[[], Options]  # options, or what gives those in force now
@@ -109,34 +132,21 @@ _STOCK_NAMES = {
     "accumulated_recompile_limit": "recompile_limit bounds the specialisations of each function",
     "assume_static_by_default": "set dynamic_shapes: True, False or None",
     "automatic_dynamic_shapes": "set dynamic_shapes: True, False or None",
-    "cache_size_limit": "it is called recompile_limit here",
     "capture_dynamic_output_shape_ops": "operators whose shape depends on data always break the graph; delete the line",
-    "capture_func_transforms": "torch.func transforms are always captured where they can be; delete the line",
-    "capture_scalar_outputs": "values read from tensors always break the graph; delete the line",
-    "debug_dir_root": "it is called record_directory here",
     "error_on_recompile": "set recompile_limit to 1, or use plumbline.run, which never compiles",
-    "fallback_random": "compiled code always draws what eager draws; delete the line",
-    "force_parameter_static_shapes": "sizes of parameters are always fixed; delete the line",
-    "guard_nn_modules": "modules are always guarded; delete the line",
-    "log_level": "set the environment variable PLUMBLINE_LOGS",
-    "max_autotune": "there is nothing to tune; delete the line",
-    "optimize_ddp": "it is called ddp_stages here",
+    "log_level": "call plumbline.set_logs(...), or set the environment variable PLUMBLINE_LOGS",
     "output_code": "set the environment variable PLUMBLINE_LOGS=output_code",
-    "repro_after": "run repro-minify with --after, or set TORCHDYNAMO_REPRO_AFTER",
-    "repro_level": "run repro-minify with --level, or set TORCHDYNAMO_REPRO_LEVEL",
+    "triton": "it is a section: set config.triton.cudagraphs",
+    "trace": "it is a section: set config.trace.output_code and its like",
     "specialize_float": "floats are always specialised; delete the line",
     "specialize_int": "set dynamic_shapes: True, False or None",
-    "suppress_errors": "errors of plumbline's own never reach you; strict=True raises them",
-    "trace": "set debug=True: every stage is written to a folder",
-    "triton": "there are no CUDA graphs here; delete the line",
-    "verbose": "set the environment variable PLUMBLINE_LOGS=all",
 }
 
 
 def unknown_option(name: str) -> UnknownOption:
     """Return the error for a name that is not an option: with torch's name for it explained, or the nearest ones."""
     known = [field.name for field in dataclasses.fields(Options)]
-    near = difflib.get_close_matches(name, known, 3)
+    near = difflib.get_close_matches(name, [*known, *stock_names()], 3)
     hint = _STOCK_NAMES.get(name) or (f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(known)}")
     return UnknownOption(f"no option is named {name!r}", hint=hint)
 
@@ -155,6 +165,12 @@ def _demand_type(name: str, value: object, default: object, further: tuple[str, 
         _demand_share(name, value)
     if name == "bisect":
         read_switches(str(value))
+    if name == "repro_after" and value not in ("", "dynamo", "aot"):
+        raise UserError(f"option {name} cannot be {value!r}", hint="use 'dynamo' or 'aot'")
+    if name == "repro_level" and value not in (1, 2, 3, _WRONG_ANSWERS):
+        raise UserError(f"option {name} cannot be {value!r}", hint="use a level from 1 to 4")
+    if name == "debug_files":
+        files_of(str(value))
 
 
 def _demand_share(name: str, value: object) -> None:

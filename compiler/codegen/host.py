@@ -51,14 +51,19 @@ class _HostBuilder:
         return any(name not in self.program.buffers for name in step.reads)
 
 
-def write_host(plan: ExecutionPlan) -> HostProgram:
-    """Return the host function `run(<inputs>)` as text with everything it names."""
+def write_host(plan: ExecutionPlan, *, timed: bool = False) -> HostProgram:
+    """Return the host function `run(<inputs>)` as text with everything it names.
+
+    timed: it calls `clock()` before each step and `note(<number of the step>, <what clock gave>)` behind it.
+    """
     program = plan.program
     read = (name for step in program.steps if isinstance(step, Loop) for name in step.reads)
     used = program.output_names.union(*(step.reads for step in program.steps))
     builder = _HostBuilder(program, read_by_loops=frozenset(read), used=used)
     allocated = set(program.inputs) | set(program.constants)
-    for step, ends in zip(plan.steps, plan.ends, strict=True):
+    for number, (step, ends) in enumerate(zip(plan.steps, plan.ends, strict=True)):
+        if timed:
+            builder.lines.append("started = clock()")
         if isinstance(step, Extern):
             for name in sorted(step.reads - allocated):  # written by loops without points, which are not run
                 builder.lines.append(_allocation(program.buffers[name]))
@@ -67,6 +72,8 @@ def write_host(plan: ExecutionPlan) -> HostProgram:
             allocated |= step.writes
         else:
             _write_segment(builder, step, allocated)
+        if timed:
+            builder.lines.append(f"note({number}, started)")
         if ends:
             builder.lines.append(f"del {', '.join(map(local, ends))}")
     for name in sorted(program.output_names - allocated):  # outputs without elements

@@ -7,6 +7,7 @@ op by op where that can be done without a trace: the random generator is put bac
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from ..symbolic.scaled_sizes import FUNCTIONS
 from .direct_calls import direct_call
 
 Compiled = Callable[..., tuple[object, ...]]
+Note = Callable[[int, float], None]  # the number of a step, and what the clock said before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,13 @@ def on_device(place: str, device: torch.device) -> str:
     return f"{place}.is_cpu" if device.type == "cpu" else f"({place}.device == device)"
 
 
-def bind(host: HostProgram, segments: Sequence[Callable[..., int]], rescue: GraphFallback) -> Compiled:
+def bind(
+    host: HostProgram, segments: Sequence[Callable[..., int]], rescue: GraphFallback, note: Note | None = None
+) -> Compiled:
     """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise.
 
-    segments: one function per segment, of the addresses of its parameters and the dynamic sizes.
+    segments: one function per segment, of the addresses of its parameters and the dynamic sizes.  note: called by a
+    host that is timed, behind each step.
     """
     scope: dict[str, object] = {
         "torch": torch,
@@ -85,6 +90,8 @@ def bind(host: HostProgram, segments: Sequence[Callable[..., int]], rescue: Grap
         "device": host.device,
         "on_failure": _KernelFailure,
         "math": math,
+        "clock": time.perf_counter,
+        "note": note,
         **FUNCTIONS,
         **{name: direct_call(value) for name, value in host.objects.items()},
     }

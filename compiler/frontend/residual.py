@@ -9,6 +9,7 @@ from ..values.library.objects_by_content import KnownByContent
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.tuples import TupleValue
 from ..values.python.objects.attributes import CAPTURED_CLASSES
+from ..values.reasons import FUNCTION_TRANSFORM, Break
 from ..values.scalar import SizeValue
 from ..values.source import Injected, Source
 from ..values.torch.tensor import TensorValue
@@ -71,6 +72,8 @@ class Residual(Rebuilder):
     def tensor(self, value: Value) -> str:
         """Return the name of a graph output."""
         assert isinstance(value, TensorValue)
+        if value.node.graph is not self.recorder.graph.fx:
+            raise Break(FUNCTION_TRANSFORM, "a tensor that has left the transform it was made under")
         self.outputs.append(value)
         return f"_o{len(self.outputs) - 1}"
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import fx
 
+from ..base.debug_folder import DIAGRAM
 from ..base.errors import UserError
 from ..base.events import (
     Artifact,
@@ -25,6 +26,7 @@ from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..graph.effects.call_effects import Effects
 from ..graph.effects.undo import EFFECTS, HOOKED, WARNED, effects_of, saved, undoing
+from ..graph_pictures import graph_svg
 from ..values.guard import Guard
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
@@ -295,6 +297,8 @@ class SpecialisationWriter:
             places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
             record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
+            if family.options.draws_graphs:
+                record(Artifact("capture", DIAGRAM, "svg", graph_svg(module)))
         if self.keeps_history and not family.user_backend:  # a compiled graph has one step of history for all results
             record(FellBack("graph", "the program walks from one of its results to another", self.unit.origin()))
             self.run_warns = True
@@ -306,6 +310,9 @@ class SpecialisationWriter:
                 compiled = family.backend(module, examples)
             except Exception as error:
                 if family.user_backend or isinstance(error, UserError):
+                    if family.options.repro_after:
+                        place = f"the backend {family.backend_name}"
+                        report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
                     raise BackendError from error
                 if family.options.strict:
                     raise

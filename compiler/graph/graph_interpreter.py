@@ -5,12 +5,13 @@ Works on torch-level and ATen graphs, under whatever grad mode, autocast state a
 
 from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import fx
 
 from ..base.errors import InternalError
+from ..base.torch_facts import OpOverload
 from .fx_nodes import map_nodes
 
 Observer = Callable[[fx.Node], None]
@@ -60,8 +61,9 @@ def run_node(
     """Return the value of one call or attribute node, its arguments being in `environment`."""
     if node.op == "get_attr":
         return _attribute(gm, str(node.target))
-    args = map_nodes(node.args, environment.__getitem__)
-    kwargs = map_nodes(node.kwargs, environment.__getitem__)
+    fill = map_nodes if isinstance(node.target, OpOverload) else _own
+    args: tuple[object, ...] = fill(node.args, environment.__getitem__)
+    kwargs: dict[str, object] = fill(node.kwargs, environment.__getitem__)
     if node.op == "call_function":
         return call(cast("Callable[..., object]", node.target), args, kwargs)
     if node.op == "call_method":
@@ -69,6 +71,19 @@ def run_node(
     if node.op == "call_module":
         return gm.get_submodule(str(node.target))(*args, **kwargs)
     raise InternalError(f"node {node.name} has the unknown kind {node.op!r}", hint="report the graph")
+
+
+def _own(value: Any, fetch: Callable[[fx.Node], object]) -> Any:
+    """Return an argument as the program gives it: a function may change its list, and what a graph holds cannot be."""
+    if isinstance(value, fx.Node):
+        return fetch(value)
+    if isinstance(value, dict):
+        return {key: _own(item, fetch) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_own(item, fetch) for item in value]
+    if type(value) is tuple:
+        return tuple(_own(item, fetch) for item in value)
+    return map_nodes(value, fetch)
 
 
 def interpreted(gm: fx.GraphModule) -> Callable[..., tuple[object, ...]]:

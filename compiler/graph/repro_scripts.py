@@ -88,14 +88,20 @@ def graph_so_far(graph: fx.Graph) -> fx.GraphModule:
 
 
 def graph_script(
-    graph: fx.GraphModule, inputs: Sequence[object], title: str, backend: str, options: Options
+    graph: fx.GraphModule, inputs: Sequence[object], title: str, backend: str, options: Options, find: str = ""
 ) -> str | None:
-    """Return a script that compiles and runs a graph on made-up inputs; None if it cannot stand alone."""
+    """Return a script that compiles and runs a graph on made-up inputs; None if it cannot stand alone.
+
+    find: lines that name the backend `backend`, where it is not one of ours.
+    """
     printed = graph_text(graph)
     texts = [stand_in(value) for value in inputs]
     if printed.scope or None in texts or len(inputs) != sum(node.op == "placeholder" for node in graph.graph.nodes):
         return None
-    return f"{_HEAD.format(title=title)}\n\n{printed.text}\n\n{call_text('forward', texts, backend, options)}"
+    call = call_text("forward", texts, backend, options)
+    if find:
+        call = f"{find}\n\n{call.replace(f'backend={backend!r}', 'backend=backend')}"
+    return f"{_HEAD.format(title=title)}\n\n{printed.text}\n\n{call}"
 
 
 def function_script(find: str, arguments: Sequence[str], title: str, backend: str, options: Options) -> str:
@@ -105,7 +111,8 @@ def function_script(find: str, arguments: Sequence[str], title: str, backend: st
 
 def call_text(function: str, arguments: Sequence[str | None], backend: str, options: Options) -> str:
     """Return the lines that compile a function strictly and call it."""
-    chosen = {**changed_options(options), "strict": True}
+    asked = changed_options(options)
+    chosen = {**{name: value for name, value in asked.items() if not name.startswith("repro_")}, "strict": True}
     listed = "".join(f"\n    {argument}," for argument in arguments)
     return (
         f"compiled = plumbline.compile({function}, backend={backend!r}, options={chosen!r})\n"

@@ -40,14 +40,15 @@ class ExecutionPlan:
         return tuple(step for step in self.steps if isinstance(step, Segment))
 
 
-def plan_execution(program: LoopProgram, gate: Gate | None = None) -> ExecutionPlan:
+def plan_execution(program: LoopProgram, gate: Gate | None = None, *, apart: bool = False) -> ExecutionPlan:
     """Gather neighbouring kernels, and place the tensors that live inside one segment only.
 
     gate: asked for each loop that becomes a kernel, and for each tensor that takes memory which another had.
+    apart: each kernel is a segment of its own, so that it can be timed.
     """
     if gate is not None and not program.sizes:
         program = replace(program, steps=tuple(_kernel_or_not(step, program, gate) for step in program.steps))
-    runs = _runs(program)
+    runs = _runs(program, apart=apart)
     shared = _shared_tensors(program, runs)
     steps = [run if isinstance(run, Extern) else _segment(run, shared, program.buffers, gate) for run in runs]
     last_uses = _last_uses(program, runs)
@@ -75,7 +76,7 @@ def _kernel_or_not(step: Step, program: LoopProgram, gate: Gate) -> Step:
     return Extern(f"run_{step.name}", run, arguments, {}, tuple(writes), single=False, origins=step.origins)
 
 
-def _runs(program: LoopProgram) -> list[tuple[Loop, ...] | Extern]:
+def _runs(program: LoopProgram, *, apart: bool) -> list[tuple[Loop, ...] | Extern]:
     """Return steps with neighbouring loops gathered; those without points are left out."""
     result: list[tuple[Loop, ...] | Extern] = []
     for step in program.steps:
@@ -83,7 +84,7 @@ def _runs(program: LoopProgram) -> list[tuple[Loop, ...] | Extern]:
             result.append(step)
         elif not all(symbol.size for symbol in step.kept):
             continue
-        elif result and isinstance(result[-1], tuple):
+        elif result and isinstance(result[-1], tuple) and not apart:
             result[-1] = (*result[-1], step)
         else:
             result.append((step,))

@@ -79,7 +79,7 @@ COPY = _reason(
 FUNCTION_TRANSFORM = _reason(
     "function-transform",
     "a function under torch.func that does more than compute its result",
-    "the transform becomes one node of the graph, which has no place for other effects",
+    "the transform becomes one node of the graph, and a tensor of the function has no meaning outside it",
     "let the function compute from its arguments only, and do the rest after the transform",
 )
 TORCH_CALL_FORM = _reason(

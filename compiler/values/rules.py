@@ -33,9 +33,11 @@ from .torch import (
     attention_calls,
     autograd_functions,
     collective_calls,
+    constant_results,
     control_flow,
     distribution_calls,
     gradients,
+    marks_inside,
     modes,
     modules,
     stateless_calls,
@@ -83,7 +85,9 @@ RULE_MODULES: tuple[ModuleType, ...] = (
 
 CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.graph_function_rule,  # torch's functions and those marked with allow_in_graph or disallow_in_graph
-    torch_calls.constant_result_rule,  # functions under assume_constant_result
+    constant_results.constant_result_rule,  # functions under assume_constant_result
+    control_flow.loop_rule,  # torch's map and scan
+    marks_inside.allowing_rule,  # allow_in_graph, called in captured code
     torch_calls.tensor_descriptor_rule,  # methods of C classes looked up on the class: torch.Tensor.add, list.append
     torch_calls.tensor_function_rule,  # methods of torch.Tensor written in Python, looked up on the class
     torch_calls.mark_on_sizes_rule,  # stock's marks that sizes stay as they are

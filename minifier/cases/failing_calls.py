@@ -12,7 +12,7 @@ from plumbline.oracle.cotangents import differentiable
 from plumbline.oracle.harness import interception
 from plumbline.oracle.harness.boundary import Boundary, call_roots
 from plumbline.oracle.harness.boundary_function import set_inside
-from plumbline.oracle.harness.compilers import LADDER, CompileRequest
+from plumbline.oracle.harness.compilers import CompileRequest, rungs_below
 from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.oracle.harness.session import JudgeSession, user_frame
 from plumbline.oracle.judge import judge_call
@@ -77,7 +77,7 @@ class FailingCall:
 
     def first_wrong_backend(self, *, isolated: bool = False) -> str:
         """Climb the ladder eager, aot_eager, inductor: the first backend that fails is the guilty stage."""
-        lower = LADDER[: LADDER.index(self.backend)] if self.backend in LADDER else ()
+        lower = rungs_below(self.backend)
         return next((name for name in lower if self.judged_with(name, isolated=isolated).failed), self.backend)
 
 

@@ -13,7 +13,7 @@ from ..judge_options import JudgeOptions
 from ..state.snapshot import Snapshot
 from ..verdict import Verdict, VerdictKind
 from .boundary import Boundary, call_roots, name_apart
-from .compilers import LADDER, CompileRequest
+from .compilers import CompileRequest, rungs_below
 from .known_compilers import find_compiler
 
 
@@ -90,7 +90,7 @@ def _judge_compiled(
 
 def _first_wrong(before: Snapshot, judge_with: Callable[[str], Verdict], backend: str) -> str:
     """Return the first backend of the ladder that fails; each starts from the state before the call."""
-    for lower in LADDER[: LADDER.index(backend)] if backend in LADDER else ():
+    for lower in rungs_below(backend):
         before.rewind()
         if judge_with(lower).failed:
             return lower

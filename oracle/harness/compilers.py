@@ -7,6 +7,15 @@ from typing import Any, Protocol
 
 LADDER = ("eager", "aot_eager", "inductor")
 """Backends, each doing more than the one before; the first wrong one is the faulty stage."""
+DECOMPOSED = "aot_eager_decomp_partition"
+"""A further rung, below `inductor`, that is tried where it is asked for by name: all but the generated code."""
+
+
+def rungs_below(backend: str) -> tuple[str, ...]:
+    """Return the backends of the ladder that do less than this one; none for one that is not on it."""
+    if backend == DECOMPOSED:
+        return LADDER[:-1]
+    return LADDER[: LADDER.index(backend)] if backend in LADDER else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from plumbline.compiler.base.errors import UserError
 
-from .compilers import LADDER, CompilerUnderTest
+from .compilers import DECOMPOSED, LADDER, CompilerUnderTest
 from .own_compiler import OwnCompiler
 
 
@@ -16,7 +16,7 @@ def _stock() -> CompilerUnderTest:
 
 _KNOWN: Mapping[str, Callable[[], CompilerUnderTest]] = {"plumbline": OwnCompiler, "torch": _stock}
 """Ours first.  Every one has the three backends of the ladder."""
-_BESIDE_THE_LADDER: Mapping[str, tuple[str, ...]] = {"plumbline": ("triton",)}
+_BESIDE_THE_LADDER: Mapping[str, tuple[str, ...]] = {"plumbline": (DECOMPOSED, "triton"), "torch": (DECOMPOSED,)}
 """Backends that are tried where they are asked for by name."""
 
 

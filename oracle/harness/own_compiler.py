@@ -18,7 +18,7 @@ from plumbline.compiler.base.events import (
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.pipeline import compile_callable, make_family
 
-from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
+from .compilers import DECOMPOSED, LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
 
 # Stages that contain no other one of these; their times add up to the whole.
 _OUTER_STAGES = frozenset({"capture", "joint", "partition", "inductor"})
@@ -29,7 +29,7 @@ class OwnCandidate:
 
     def __init__(self, target: Callable[..., Any], backend: str, request: CompileRequest, rng: str) -> None:
         del rng  # draws are always those of eager
-        settings = CONFIG.over_environment()
+        settings = CONFIG.over_environment({"repro_after": ""})  # which would put a right answer for a wrong one
         family = make_family(backend, settings, fullgraph=request.fullgraph, dynamic=request.dynamic)
         self._compiled: Callable[..., Any] = compile_callable(target, family)
         self._statistics = CompileStatistics()
@@ -106,10 +106,10 @@ def _place(origin: Origin | None) -> str:
 
 
 class OwnCompiler:
-    """plumbline with the backends of the ladder, and `triton`."""
+    """plumbline with the backends of the ladder, the rung beside it, and `triton`."""
 
     name = "plumbline"
-    backends: tuple[str, ...] = (*LADDER, "triton")
+    backends: tuple[str, ...] = (*LADDER, DECOMPOSED, "triton")
     double_backward = True
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:

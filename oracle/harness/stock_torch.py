@@ -29,7 +29,7 @@ from .boundary_function import CODE as BOUNDARY_CODE
 from .boundary_function import boundary_function, remember_compiled_module
 from .captured_graphs import CallToCapture, CapturedGraph, cloned_inputs
 from .compile_name import stock_compile
-from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
+from .compilers import DECOMPOSED, LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
 
 STOCK_COMPILE: Callable[..., Any] = stock_compile(vars(torch))
 
@@ -124,10 +124,10 @@ class StockCandidate:
 
 
 class StockTorch:
-    """Stock torch.compile with its three backends."""
+    """Stock torch.compile with the backends of the ladder and the rung beside it."""
 
     name = "torch"
-    backends: tuple[str, ...] = LADDER
+    backends: tuple[str, ...] = (*LADDER, DECOMPOSED)
     double_backward = False
 
     def __init__(self) -> None:

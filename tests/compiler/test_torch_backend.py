@@ -79,7 +79,7 @@ def test_inputs_that_are_written_and_random_draws():
 def test_unknown_options_are_refused():
     graph = torch.fx.symbolic_trace(lambda x: x + 1)
     with pytest.raises(UnknownOption, match="recompile_limit"):
-        plumbline.torch_backend(graph, [torch.ones(1)], options={"cache_size_limit": 1})
+        plumbline.torch_backend(graph, [torch.ones(1)], options={"recompile_limits": 1})
 
 
 def test_graphs_that_hold_tensors_and_give_one_value():

@@ -40,6 +40,8 @@ def compiled_names(run, *args):
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_forward_and_optimizer_step_are_compiled_and_backward_is_called_by_the_user(backend):
+    """Forward and `optimizer.step()` are captured; the user calls `backward()`."""
+
     def losses(decorate):
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
@@ -79,6 +81,7 @@ def test_whole_graph_of_a_function_that_has_one(whole):
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
 def test_each_backend_runs_the_example(backend, capsys):
+    """The three steps: each of the backends runs the example."""
     a, b = torch.randn(10), -torch.rand(10)
     expected = toy_example(a, b)
     torch.testing.assert_close(plumbline.compile(toy_example, backend=backend)(a, b), expected)
@@ -365,72 +368,6 @@ def test_custom_backend_decides_the_answer():
 
     run = plumbline.compile(lambda x: x * 2, backend=wrong)
     assert torch.equal(run(torch.ones(2)), torch.full((2,), 3.0))
-
-
-# --- func transforms ----------------------------------------------------------------------------------------------
-
-
-def wrapper_fn(x):
-    return torch.func.grad(lambda x: x.sin().sum())(x)
-
-
-def vmap_fn(x):
-    return torch.vmap(lambda x: x.sum(1))(x)
-
-
-def vmap_over_a_pair(pair):
-    return torch.func.vmap(lambda p: p[0] + p[1])(pair)
-
-
-def gradient_with_a_keyword(x):
-    return torch.func.grad(lambda x, y: (x + y).sum())(x, y=x)
-
-
-def vmap_with_a_stride(x):
-    def bad_fn(x):
-        x.stride()
-        return x
-
-    return torch.func.vmap(bad_fn)(x)
-
-
-@pytest.mark.parametrize(
-    ("function", "argument"),
-    [
-        (wrapper_fn, torch.randn(3, 3, 3)),
-        (vmap_fn, torch.randn(3, 3, 3)),
-        (vmap_over_a_pair, (torch.randn(3, 3, 3), torch.randn(3, 3, 3))),
-        (gradient_with_a_keyword, torch.randn(3, 3)),
-        (vmap_with_a_stride, torch.randn(3, 3, 3)),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_func_transforms_inside_are_right(function, argument):
-    run = plumbline.compile(function, backend="eager")
-    assert torch.equal(run(argument), function(argument))
-
-
-def test_transform_with_a_side_effect_keeps_it():
-    some_list = []
-
-    def f(x, y):
-        some_list.append(1)
-        return x + y
-
-    def my_fn(x, y):
-        return torch.func.vmap(f)(x, y)
-
-    x, y = torch.ones(2, 3), torch.randn(2, 3)
-    expected = my_fn(x, y)
-    assert torch.equal(plumbline.compile(my_fn, backend="eager")(x, y), expected)
-    assert some_list == [1, 1]
-
-
-def test_transform_over_a_compiled_function_is_right():
-    f = plumbline.compile(torch.sin, backend="eager")
-    x = torch.randn(2, 3)
-    assert torch.equal(torch.func.vmap(f)(x), torch.sin(x))
-    assert torch.equal(torch.func.grad(lambda x: f(x).sum())(x), torch.cos(x))
 
 
 # --- settings from the environment --------------------------------------------------------------------------------

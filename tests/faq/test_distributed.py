@@ -18,6 +18,7 @@ def ranks(tmp_path_factory):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_gradients_parameters_and_buffers_are_eagers_bit_for_bit(ranks, setting, way):
+    """A compiled module in DistributedDataParallel trains as eager does, bit for bit."""
     for rank in ranks:
         for ours, eagers in zip(rank[setting, "aot_eager", way], rank[setting,], strict=True):
             assert torch.equal(ours, eagers)
@@ -26,6 +27,7 @@ def test_gradients_parameters_and_buffers_are_eagers_bit_for_bit(ranks, setting,
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("setting", LEAST)
 def test_under_inductor_they_differ_by_rounding(ranks, setting, way):
+    """With generated code gradients and parameters differ by rounding alone."""
     for rank in ranks:
         for ours, eagers in zip(rank[setting, "inductor", way], rank[setting,], strict=True):
             torch.testing.assert_close(ours, eagers, rtol=1e-4, atol=1e-6)
@@ -33,12 +35,15 @@ def test_under_inductor_they_differ_by_rounding(ranks, setting, way):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_all_ranks_have_the_same_parameters(ranks, setting):
+    """Gradients are exchanged in buckets: all processes end with the same parameters."""
     for way in WAYS:
         parameters = [rank[setting, "aot_eager", way][PARAMETERS : 2 * PARAMETERS] for rank in ranks]
         assert all(map(torch.equal, *parameters))
 
 
 def test_one_process_with_the_whole_batch_trains_the_same(ranks):
+    """Several processes with a part of the batch each train what one process trains with all of it."""
+
     def whole(rank, setting, step):
         del rank
         return torch.cat([inputs(each, setting, step) for each in range(2)])
@@ -52,6 +57,7 @@ def test_one_process_with_the_whole_batch_trains_the_same(ranks):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", ["fully_shard", "tensor parallel", "collectives"])
 def test_sharded_modules_and_collectives_are_eagers(ranks, kind, backend):
+    """Other libraries (sharded modules, tensor parallelism, collectives) run between graphs, as in eager."""
     for rank in ranks:
         for ours, eagers in zip(rank[kind, backend], rank[kind, ""], strict=True):
             torch.testing.assert_close(ours, eagers, rtol=1e-4, atol=1e-6)

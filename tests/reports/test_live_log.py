@@ -10,7 +10,8 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.errors import UserError
-from plumbline.reports.live_log import TOPICS, start_live_log
+from plumbline.reports import live_log
+from plumbline.reports.live_log import TOPICS, start_live_log, topics_of_torch
 
 SCRIPT = """
 import torch, plumbline
@@ -58,6 +59,58 @@ def test_every_topic_speaks():
 
 
 def test_an_unknown_topic_is_one_line():
-    with pytest.raises(UserError, match="unknown topic 'graphs'; choose from all, fallbacks") as caught:
+    with pytest.raises(UserError, match="unknown topic 'graphs'; did you mean 'graph_breaks'") as caught:
         start_live_log("graphs")
     assert "\n" not in str(caught.value)
+
+
+def test_set_logs_starts_replaces_and_stops(tmp_path):
+    stream = io.StringIO()
+
+    def said(**topics):
+        plumbline.set_logs(stream=stream, **topics)
+        before = len(stream.getvalue())
+        plumbline.compile(lambda x: x + 1, backend="eager", options={"bundle_limit": len(stream.getvalue())})(
+            torch.ones(2)
+        )
+        return {line.split("]")[0][1:] for line in stream.getvalue()[before:].splitlines() if line.startswith("[")}
+
+    try:
+        assert said(graph_code=True, guards=False) == {"graph_code"}
+        assert said(guards=True) == {"guards"}
+        assert {"guards", "graph_code", "stages"} <= said(all=True)
+        assert said() == set()
+        with pytest.raises(UserError, match="did you mean 'guards'"):
+            plumbline.set_logs(guard=True)
+    finally:
+        plumbline.set_logs()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("output_code", "output_code"),
+        ("+dynamo,graph_breaks,recompiles_verbose", "graph_breaks,recompiles"),
+        ("kernel_code,output_code", "output_code"),
+        ("inductor,aot", ""),
+        ("all", "all"),
+    ],
+)
+def test_what_torch_logs_names_is_taken_where_there_is_the_like(theirs, ours):
+    assert topics_of_torch(theirs) == ours
+
+
+def test_the_variable_of_torch_prints_generated_code(monkeypatch, capsys):
+    stops = []
+    monkeypatch.setattr(plumbline, "_STARTED", [])
+    monkeypatch.setattr(live_log, "start_live_log", lambda topics: stops.append(start_live_log(topics)))
+    monkeypatch.setenv("TORCH_LOGS", "+dynamo,output_code")
+    plumbline._start_logs()
+    try:
+        plumbline.compile(lambda x: x.sin() - 7, backend="aot_eager")(torch.ones(3))
+        plumbline._start_logs()  # once in a process
+    finally:
+        for stop in stops:
+            stop()
+    assert "[output_code] autograd: joint" in capsys.readouterr().err
+    assert len(stops) == 1

@@ -132,7 +132,7 @@ ROWS = []
 
 def row_sines(x):
     def sine(row):
-        ROWS.append("row")
+        ROWS.append(row)
         return row.sin()
 
     return torch.func.vmap(sine)(x)
@@ -142,7 +142,7 @@ ROWS = []
 
 
 def row_sines(x):
-    ROWS.extend(["row"] * len(x))
+    ROWS.append(x)
     return torch.func.vmap(torch.sin)(x)
 """,
     ),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import fx
 
-from ...base.debug_folder import later_part, open_folder
-from ...base.errors import InternalError
+from ...base.debug_folder import DebugFolder, later_part, open_folder
+from ...base.errors import CallersFailure, InternalError
 from ...base.events import Artifact, FellBack, is_recording, record, stage
 from ...base.locks import ForkedLock
 from ...base.options import Options
@@ -37,7 +36,7 @@ from ..stages.gradient_buckets import BucketCaps, expected_buckets
 from ..stages.staged_function import CompiledStage
 from ..tangent_layouts import layouts_at, layouts_of
 from .form_levels import FormStages
-from .form_parts import FormContext, Sizes, Tensors, undisturbed
+from .form_parts import CompileGraph, FormContext, Sizes, Tensors, undisturbed
 from .form_place import FormPlace, with_condition
 from .form_validation import FormValidation
 from .gradient_form import GradientForm, KeptBackward, backward_key, target_names
@@ -61,12 +60,17 @@ def simplified(joint: JointGraph, name: str, options: Options) -> JointGraph:
     return JointGraph(graph, joint.inputs, joint.returned, joint.tangents, joint.escaping, joint.written)
 
 
-def compiled_graph(gm: fx.GraphModule, traced: Traced, context: FormContext) -> Callable[..., Tensors]:
-    """Return what runs one functional graph of a trace: of its tensors, then the dynamic sizes."""
+def compiled_graph(
+    gm: fx.GraphModule, traced: Traced, context: FormContext, by: CompileGraph | None = None
+) -> Callable[..., Tensors]:
+    """Return what runs one functional graph of a trace: of its tensors, then the dynamic sizes.
+
+    by: compiles it, in the place of what compiles all graphs.
+    """
     if context.options.verify:
         verify(gm, functional=True, after="partition")
     examples = [tensor_of(node) for node in placeholders(gm.graph)]
-    return context.compile_graph(with_size_inputs(gm, traced.sizes.symbols), examples)
+    return (by or context.compile_graph)(with_size_inputs(gm, traced.sizes.symbols), examples)
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +89,7 @@ class Backwards:
     validation: FormValidation | None = None
     place: FormPlace | None = None
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
-    folder: Path | None = field(default_factory=open_folder)
+    folder: DebugFolder | None = field(default_factory=open_folder)
     lock: ForkedLock = field(default_factory=ForkedLock)
 
     def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:
@@ -189,9 +193,11 @@ class Backwards:
         keep: told what has been compiled.
         """
         try:
-            call = compiled_graph(graph, traced, self.context)
+            call = compiled_graph(graph, traced, self.context, self.context.halves.compile_backward)
             if keep is not None:
                 keep(call)
+        except CallersFailure as failure:
+            raise failure.error from None  # `backward()` is the caller's own call
         except Exception as error:  # the forward ran already: there is no eager backward to go back to
             if self.context.options.strict:
                 raise

@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import fx
@@ -20,17 +21,29 @@ from .gradient_paths import GradientPaths
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
+Cut = Callable[[Any], Any]  # JointGraph -> Partition, which are not imported: a form from disk needs neither
 Sizes = tuple[float, ...]
 Run = Callable[[Sequence[object], Sizes], Tensors]
 Departs = Callable[[Sequence[object], Sizes], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """What a caller does to the halves of a graph with gradients: how they are cut, and what compiles the backward.
+
+    None: what plumbline does.  What these raise has to be a CallersFailure; it is raised where it happens.
+    """
+
+    cut: Cut | None = None
+    compile_backward: CompileGraph | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormContext:
     """What all forms of one captured graph share.
 
-    compile_graph, decompositions, recompute: as for `compile_with_autograd`.  refused: told why the newest form runs as
-    it was captured.
+    compile_graph, decompositions, recompute, halves: as for `compile_with_autograd`.  refused: told why the newest form
+    runs as it was captured.
     """
 
     gm: fx.GraphModule
@@ -39,6 +52,7 @@ class FormContext:
     decompositions: Callable[[], Mapping[OpOverload, Decomposition]]
     recompute: bool
     refused: Callable[[str], None]
+    halves: Halves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

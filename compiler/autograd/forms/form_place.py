@@ -83,8 +83,8 @@ def place_of(
 def _switched_off(options: Options) -> str:
     if not (options.graph_cache and options.disk_cache):
         return "switched off by the options"
-    if options.debug or options.verify or options.bisect:
-        return "every stage is wanted: debug, verify or bisect"
+    if options.debug or options.verify or options.bisect or options.time_kernels:
+        return "every stage is wanted: debug, verify, bisect or time_kernels"
     return "kernels in Triton" if options.kernel_language not in ("", "c") else ""
 
 

@@ -49,8 +49,7 @@ def traced_form(
     demand_history_allowed(traced.signature)
     if traced.signature.is_differentiable:
         with stage("partition"):
-            budget = context.options.save_budget
-            cut = partition(joint, recompute=context.recompute, budget=budget, gate=program.gate)
+            cut = _cut(context, program, joint)
         validation = _validation(context, program, traced, joint, cut)
         known = _gradient_form(traced, cut)
         backwards = Backwards(context, program, known, TracedPair(traced, cut), validation, place)
@@ -64,6 +63,13 @@ def traced_form(
         record(FellBack("dynamic sizes", f"the traced operations need {label} to be what it is in this call"))
     departs = validation.departs if validation is not None else None
     return FormParts(traced.signature, tuple(traced.sizes.symbols), paths, run, traced.sizes.condition(), departs)
+
+
+def _cut(context: FormContext, program: JointProgram, joint: JointGraph) -> Partition:
+    if context.halves.cut is not None:
+        cut: Partition = context.halves.cut(joint)
+        return cut
+    return partition(joint, recompute=context.recompute, budget=context.options.save_budget, gate=program.gate)
 
 
 def _gradient_form(traced: Traced, cut: Partition) -> GradientForm:

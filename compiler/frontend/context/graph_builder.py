@@ -201,7 +201,7 @@ class GraphBuilder(GraphInProgress):
         return self._from_graph(result, node)
 
     def evaluate_apart(
-        self, function: Value, args: tuple[object, ...], kwargs: dict[str, object]
+        self, function: Value, args: tuple[object, ...], kwargs: dict[str, object], *, once: bool = False
     ) -> tuple[object, fx.GraphModule, tuple[fx.Node, ...]]:
         """Evaluate a call on fake tensors in a graph of its own; see CaptureContext."""
         level = Level(fx.Graph(), {})
@@ -213,7 +213,7 @@ class GraphBuilder(GraphInProgress):
             values = [self._entering(arg) for arg in args]
             named = {name: self._entering(value) for name, value in kwargs.items()}
             nodes, fakes = self.ctx.realize(self.ctx.call(function, values, named)).graph_argument(self.ctx)
-            if self.effects.count() != effects:
+            if self.effects.count() != effects and not once:
                 raise Break(FUNCTION_TRANSFORM, f"{function.describe()} changes something outside, under a transform")
             if self.modes.changed - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:
                 raise Break(FUNCTION_TRANSFORM, f"{function.describe()} changes a global state, under a transform")

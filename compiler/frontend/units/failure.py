@@ -138,8 +138,8 @@ def _call_arguments(code: types.CodeType, args: Sequence[object]) -> list[str] |
     return arguments
 
 
-def _import_text(module: str, file: Path, name: str) -> str | None:
-    """Return lines that load the user's module and name the function."""
+def _import_text(module: str, file: Path, name: str, function: str = "function") -> str | None:
+    """Return lines that load the user's module and give the function of this name another one, `function`."""
     if not file.is_file():
         return None
     if module == "__main__" or module not in sys.modules:
@@ -148,13 +148,13 @@ def _import_text(module: str, file: Path, name: str) -> str | None:
             f'specification = importlib.util.spec_from_file_location("reproduced", {str(file.resolve())!r})\n'
             "module = importlib.util.module_from_spec(specification)\n"
             "specification.loader.exec_module(module)\n"
-            f"function = module.{name}"
+            f"{function} = module.{name}"
         )
     root = file.resolve().parents[module.count(".") + (file.name == "__init__.py")]
     return (
         "import importlib\nimport sys\n\n"
         f"sys.path.insert(0, {str(root)!r})\n"
-        f"function = importlib.import_module({module!r}).{name}"
+        f"{function} = importlib.import_module({module!r}).{name}"
     )
 
 
@@ -163,4 +163,16 @@ def _by_graph(
 ) -> str | None:
     if graph is None or not any(node.op.startswith("call_") for node in graph.nodes):
         return None
-    return graph_script(graph_so_far(graph), examples, title, unit.family.backend_name, options)
+    backend = unit.family.backend if unit.family.user_backend else None
+    find = _backend_text(backend) if backend is not None else ""
+    return graph_script(graph_so_far(graph), examples, title, unit.family.backend_name, options, find)
+
+
+def _backend_text(backend: Callable[..., object]) -> str:
+    """Return lines that name a backend of the user's: found by its name, or a place to put it."""
+    code = getattr(backend, "__code__", None)
+    if code is not None and backend.__qualname__.isidentifier():
+        found = _import_text(backend.__module__, Path(code.co_filename), backend.__qualname__, "backend")
+        if found is not None:
+            return found
+    return "backend = ...  # put your backend here"

@@ -90,7 +90,8 @@ class Family:
     """What all units of `compile()` calls with the same backend and settings share.
 
     settings: their options, or what gives those in force at each compilation. user_backend: the backend is the
-    caller's, so its errors are the caller's too. units: each lives as long as a function that stands for its code.
+    caller's, so its errors are the caller's too. on_miss: called where no specialisation fits, before anything is done
+    about it; it may raise. units: each lives as long as a function that stands for its code.
     """
 
     backend: Backend
@@ -100,6 +101,7 @@ class Family:
     fullgraph: bool = False
     dynamic: bool | None = None
     user_backend: bool = False
+    on_miss: Callable[["Unit", tuple[object, ...]], None] | None = None
     units: WeakValueDictionary[tuple[types.CodeType, int], "Unit"] = field(default_factory=WeakValueDictionary)
     lock: ForkedLock = field(default_factory=ForkedLock)
     wrappers: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, weakref.ref[types.FunctionType]]] = field(
@@ -342,6 +344,8 @@ class Unit:
 
     def miss(self, args: tuple[object, ...]) -> object:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
+        if self.family.on_miss is not None:
+            self.family.on_miss(self, args)
         if self.exhausted or FROZEN.on or is_finalizing() or not outside_transforms():
             return self.eager(*args)  # a process that ends cannot import what a capture needs
         if not has_room():

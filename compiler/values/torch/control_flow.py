@@ -1,5 +1,10 @@
-"""`torch.cond` and `while_loop`: one node over graphs of the branches, decided by the data when the graph runs."""
+"""`torch.cond` and `while_loop`: one node over graphs of the branches, decided by the data when the graph runs.
 
+torch's `map` and `scan` have as many turns as a tensor is long: they are written out in the graph.
+"""
+
+import types
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,8 +13,10 @@ from torch import fx
 from ...base.nested import map_nested
 from ...base.torch_facts import storage_key, while_loop
 from ..constant import Constant
+from ..python.containers.lists import ListValue
+from ..python.containers.tuples import TupleValue
 from ..reasons import DATA_DEPENDENT_BRANCH, Break
-from ..rule_tables import calls
+from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .tensor import TensorValue
 from .transforms import tensors_in
@@ -20,18 +27,21 @@ Nodes = tuple[fx.Node, ...]
 class Body:
     """A captured branch; lifted: the nodes of the surrounding graph that it reads."""
 
-    def __init__(self, ctx: CaptureContext, function: Value, operands: list[object]) -> None:
+    def __init__(
+        self, ctx: CaptureContext, function: Value, operands: list[object], *, may_give_inputs: bool = False
+    ) -> None:
         self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(function, tuple(operands), {})
-        if any(map(_writes, self.graph.graph.nodes)):
+        if any(map(writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
         inputs = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
         places = {storage_key(tensor) for tensor in inputs}
-        if any(storage_key(leaf) in places for leaf in self.leaves):
+        if not may_give_inputs and any(storage_key(leaf) in places for leaf in self.leaves):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
 
 
-def _writes(node: fx.Node) -> bool:
+def writes(node: fx.Node) -> bool:
+    """Return whether an operation, by its name, writes to a tensor that it is given."""
     name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", ""))
     in_place = name.endswith("_") and not name.endswith("__")
     assigns = node.op == "call_function" and name in ("setitem", "iadd", "isub", "imul", "itruediv", "batch_norm")
@@ -114,6 +124,87 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     target = LoopCall(condition.graph, body.graph)
     nodes = tuple(node for node, _ in pairs)
     return ctx.graph.add(target, (nodes, (condition.lifted, body.lifted)), _fresh(ctx, body.result))
+
+
+_MAP, _SCAN = ("torch._higher_order_ops.map", "map"), ("torch._higher_order_ops.scan", "scan")
+_MOST_TURNS = 64  # of a loop that is written out; longer ones run in Python
+
+
+def loop_rule(function: object) -> CallRule | None:
+    """Give the rules of torch's `map` and `scan`, found by name: they are written out, a turn for each element."""
+    if not isinstance(function, types.FunctionType):
+        return None
+    return {_MAP: _map, _SCAN: _scan}.get((function.__module__, function.__qualname__))
+
+
+def _map(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) < 2 or kwargs:
+        raise Break(DATA_DEPENDENT_BRANCH, "map with arguments by name")
+    function, rest = ctx.realize(args[0]), list(args[2:])
+    turns = [
+        ctx.realize(ctx.call(function, [element, *rest], {})) for element in _elements(ctx, function, args[1], rest)
+    ]
+    return _stacked(ctx, turns)
+
+
+def _scan(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    arguments = {**dict(zip(("combine_fn", "init", "xs"), args, strict=False)), **kwargs}
+    backwards = ctx.realize(arguments.pop("reverse", Constant(False)))
+    first = ctx.realize(arguments.pop("dim", Constant(0)))
+    known = backwards.is_constant() and first.is_constant() and first.constant() == 0
+    if not known or len(arguments) != 3 or not {"combine_fn", "init", "xs"} <= set(arguments):
+        raise Break(DATA_DEPENDENT_BRANCH, "scan along another dimension than the first")
+    function, carried = ctx.realize(arguments["combine_fn"]), ctx.realize(arguments["init"])
+    elements = _elements(ctx, function, arguments["xs"], [], before=[carried])
+    outputs: list[Value] = []
+    for element in reversed(elements) if backwards.constant() else elements:
+        pair = ctx.unpack(ctx.realize(ctx.call(function, [carried, element], {})))
+        if len(pair) != 2:
+            raise Break(DATA_DEPENDENT_BRANCH, "scan over a function that does not give a pair")
+        carried = ctx.realize(pair[0])
+        outputs.append(ctx.realize(pair[1]))
+    return TupleValue([carried, _stacked(ctx, outputs[::-1] if backwards.constant() else outputs)])
+
+
+def _elements(
+    ctx: CaptureContext, function: Value, over: Value, rest: list[Value], before: Sequence[Value] = ()
+) -> list[Value]:
+    """Return the elements of a tensor, or of a tuple or list of tensors, along their first dimensions.
+
+    The function is evaluated apart first: torch refuses one that changes something outside, and so does that.
+    """
+    over = ctx.realize(over)
+    tensors = [over] if isinstance(over, TensorValue) else [ctx.realize(part) for part in ctx.unpack(over)]
+    lengths = {part.fake.shape[0] if isinstance(part, TensorValue) and part.fake.dim() else None for part in tensors}
+    length = lengths.pop() if len(lengths) == 1 else None
+    if type(length) is not int or not 0 < length <= _MOST_TURNS:
+        raise Break(DATA_DEPENDENT_BRANCH, f"a loop over elements that are not from 1 to {_MOST_TURNS}")
+    columns = [ctx.unpack(ctx.graph.call("call_method", "unbind", [part], {})) for part in tensors]
+    elements: list[Value] = [
+        column[0]
+        if over is tensors[0]
+        else TupleValue(list(column))
+        if over.python_type() is tuple
+        else ListValue(list(column))
+        for column in zip(*columns, strict=True)
+    ]
+    given = [ctx.realize(value).graph_argument(ctx)[1] for value in (*before, elements[0], *rest)]
+    body = Body(ctx, function, given, may_give_inputs=True)
+    if any(leaf.dim() == 0 and leaf.device.type != "cpu" for leaf in body.leaves):
+        raise Break(DATA_DEPENDENT_BRANCH, "a loop that gives numbers on another device")
+    return elements
+
+
+def _stacked(ctx: CaptureContext, turns: list[Value]) -> Value:
+    """Return what the turns gave, one tensor for each of theirs."""
+    first = turns[0]
+    if isinstance(first, TensorValue):
+        return ctx.graph.call("call_function", torch.stack, [ListValue(list(turns))], {})
+    if first.python_type() not in (tuple, list):
+        raise Break(DATA_DEPENDENT_BRANCH, "a loop whose function gives something else than tensors")
+    columns = zip(*(map(ctx.realize, ctx.unpack(turn)) for turn in turns), strict=True)
+    parts = [_stacked(ctx, list(column)) for column in columns]
+    return TupleValue(parts) if first.python_type() is tuple else ListValue(parts)
 
 
 def _fresh(ctx: CaptureContext, result: Any) -> Any:

@@ -29,6 +29,7 @@ from ..reasons import (
 )
 from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .deferred_numbers import DeferredNumber, deferred
 from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, tells_history, with_spent_history
 
 _WATCHING = ("register_hook", "retain_grad")  # gradients that come by way of a result on their way to an input
@@ -219,6 +220,7 @@ class TensorValue(Value):
         if replaced is not None:
             return ctx.call(replaced, [other], {})
         function = record.assigning if inplace and not reflected else record.function
+        other = other.beside(self.fake, record, reflected=reflected) if isinstance(other, DeferredNumber) else other
         return ctx.graph.call("call_function", function, [other, self] if reflected else [self, other], {})
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
@@ -381,6 +383,9 @@ class TensorValue(Value):
         answer = rule(ctx, self, args, kwargs) if rule is not None else None
         if answer is not None:
             return answer
+        number = deferred(ctx, self, self.fake) if name == "item" and not args and not kwargs else None
+        if number is not None:
+            return number
         reason = _BREAKING_METHODS.get(name)
         if reason is not None:
             signal = Break(reason, f"{name}() of {self.describe()}")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ...base.errors import Unsupported
-from ...base.torch_facts import outside_transforms, storage_key
+from ...base.torch_facts import outside_transforms, storage_key, unwrapped
 from ..constant import Constant
 from ..guard import GuardKind
 from ..known_object import KnownObject
@@ -167,18 +167,25 @@ def _set_requires_grad(ctx: CaptureContext, tensor: TensorValue, value: Value) -
 def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value:
     """Give the offset, which is known once the offsets of the inputs that share the storage are."""
     moved: Any = 0
-    for value in _inputs_in_storage(ctx, tensor):
+    memory = _in_memory(tensor)
+    for value in _inputs_in_storage(ctx, memory):
         assert value.real is not None
         assert value.source is not None
         offset = value.real.storage_offset()
         ctx.guards.add(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
         moved = offset - value.entry_offset  # fakes of inputs with dynamic sizes start at 0
-    return ctx.known(tensor.fake.storage_offset() + moved)
+    return ctx.known(memory.storage_offset() + moved)
 
 
-def _inputs_in_storage(ctx: CaptureContext, tensor: TensorValue) -> list[TensorValue]:
-    """Return the inputs that came in the storage where a tensor is now."""
-    place = storage_key(tensor.fake)
+def _in_memory(tensor: TensorValue) -> torch.Tensor:
+    """Return the fake tensor that has a storage to ask: the one inside a transform's wrappers."""
+    inner = unwrapped(tensor.fake)
+    return tensor.fake if inner is None else inner
+
+
+def _inputs_in_storage(ctx: CaptureContext, memory: torch.Tensor) -> list[TensorValue]:
+    """Return the inputs that came in the storage of a fake tensor."""
+    place = storage_key(memory)
     inputs = [_in_graph(value) for value in ctx.graph.inputs()]
     return [value for value in inputs if value.entry_storage is not None and value.entry_storage._cdata == place]
 
@@ -207,7 +214,7 @@ def _storage_question(question: str) -> Callable[[CaptureContext, TensorValue], 
     """Return the rule of a question about the storage: it may be that of a tensor from outside."""
 
     def ask(ctx: CaptureContext, tensor: TensorValue) -> Value:
-        owners = _inputs_in_storage(ctx, tensor)
+        owners = _inputs_in_storage(ctx, tensor.fake)
         if owners:
             return ctx.known(_answer_of(ctx, owners[0], question))
         return ctx.known(eval(question.format("tensor"), {"tensor": tensor.fake}))

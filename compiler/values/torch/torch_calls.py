@@ -29,7 +29,7 @@ from ...base.torch_facts import (
     variable_functions,
 )
 from ...graph.exact_operators import ONE_HOT
-from ..constant import LITERAL_TYPES, Constant, fold
+from ..constant import Constant, fold
 from ..guard import Answer, GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
@@ -245,31 +245,6 @@ def graph_function_rule(function: object) -> CallRule | None:
         return answer if answer is not None else ctx.graph.call("call_function", target, args, kwargs)
 
     return rule
-
-
-def constant_result_rule(function: object) -> CallRule | None:
-    """Return the rule of a function under `assume_constant_result`, known by the attribute that torch's leaves too."""
-    if not isinstance(function, types.FunctionType) or not own_mark(function, "_dynamo_marked_constant"):
-        return None
-
-    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        arguments = [_known_object(ctx, arg) for arg in args]
-        result = function(*arguments, **{name: _known_object(ctx, value) for name, value in kwargs.items()})
-        return ctx.known(result) if type(result) in LITERAL_TYPES else ctx.wrap(result, Injected(result))
-
-    return rule
-
-
-def _known_object(ctx: CaptureContext, value: Value) -> object:
-    """Return the real object of a value that is known at capture; raises Break for one that the graph computes."""
-    value = ctx.realize(value)
-    if value.is_constant():
-        return value.constant()
-    real = value.identity()
-    if value.source is None or isinstance(real, Value):
-        value.unsupported("a result assumed constant: an argument", ARGUMENT_NOT_KNOWN)
-    ctx.guards.add(value.source, GuardKind.IDENTITY, real)
-    return real
 
 
 def tensor_descriptor_rule(function: object) -> CallRule | None:

@@ -46,6 +46,21 @@ def vjp(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
     return partial(torch.func.vjp, function, **settings)
 
 
+def linearize(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    """Return what takes the primals: the result, and the function that gives derivatives there along tangents.
+
+    Both are as `torch.func.linearize` gives them; the derivatives are `torch.func.jvp`'s, which it records.
+    """
+
+    def at(*primals: Any) -> tuple[Any, Callable[..., Any]]:
+        def push(*tangents: Any) -> Any:
+            return torch.func.jvp(function, primals, tangents, **settings)[1]
+
+        return function(*primals), push
+
+    return at
+
+
 class TransformCall:
     """What runs at the node: the transform over the captured function; lifted: the tensors it closes over."""
 
@@ -73,12 +88,12 @@ class ResultFunction:
 
 
 def pull_back(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call the function that `vjp` gave: a node whose first argument another node makes."""
+    """Call the function that `vjp` or `linearize` gave: a node whose first argument another node makes."""
     return function(*plain(args), **plain(kwargs))
 
 
 class PullBack(Value):
-    """The function that `vjp` gave; fake: the same over fake tensors."""
+    """The function that `vjp` or `linearize` gave; fake: the same over fake tensors."""
 
     always_true = True
 
@@ -92,7 +107,7 @@ class PullBack(Value):
 
     def describe(self) -> str:
         """Return where it comes from."""
-        return "the function that torch.func.vjp gave"
+        return "the function that torch.func.vjp or linearize gave"
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Add the call."""
@@ -135,14 +150,16 @@ class TransformValue(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the transformed function."""
+        _demand_wanted(ctx)
         pairs = [ctx.realize(arg).graph_argument(ctx) for arg in args]
         named = {name: ctx.realize(value).graph_argument(ctx) for name, value in kwargs.items()}
         bodies: list[tuple[fx.GraphModule, tuple[fx.Node, ...]]] = []
+        once = "chunk_size" not in self.settings and self.transform is not linearize
 
         def function(*inner: object, **inner_named: object) -> object:
             if bodies:
                 raise Break(FUNCTION_TRANSFORM, f"{self.describe()} calls its function more than once")
-            result, body, lifted = ctx.graph.evaluate_apart(self.function, inner, inner_named)
+            result, body, lifted = ctx.graph.evaluate_apart(self.function, inner, inner_named, once=once)
             bodies.append((body, lifted))
             return result
 
@@ -152,19 +169,33 @@ class TransformValue(Value):
             return self.transform(function, **whole)(*fakes, **named_fakes)
 
         fakes, fake_named = [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}
+        if self.transform is linearize:
+            _demand_no_history(fakes)
         result = ctx.graph.fake_run(run, fakes, fake_named, self.describe())
         body, lifted = bodies[0]
         target = TransformCall(self.transform, self.settings, body, f"{self.describe().replace('.', '_')}")
-        if whole != self.settings:  # in chunks the results may lie in memory in another way
+        if whole != self.settings or self.transform is linearize:
+            # In chunks results may lie in memory in another way; what linearize gives is of this level, not the body's.
 
-            def in_chunks(*_: object) -> object:
+            def at_once(*_: object) -> object:
                 return target(tuple(node.meta["example_value"] for node in lifted), tuple(fakes), fake_named)
 
-            result = ctx.graph.fake_run(in_chunks, [], {}, self.describe())
-        if self.transform is vjp and isinstance(result, tuple):
+            result = ctx.graph.fake_run(at_once, [], {}, self.describe())
+        if self.transform in (vjp, linearize) and isinstance(result, tuple):
             result = tuple(ResultFunction(part) if isinstance(part, FunctionType) else part for part in result)
         nodes = tuple(node for node, _ in pairs)
         return ctx.graph.add(target, (lifted, nodes, {name: node for name, (node, _) in named.items()}), result)
+
+
+def _demand_no_history(fakes: list[object]) -> None:
+    """Break where autograd outside follows what `torch.func.linearize` has recorded."""
+    if torch.is_grad_enabled() and any(isinstance(fake, torch.Tensor) and fake.requires_grad for fake in fakes):
+        raise Break(FUNCTION_TRANSFORM, "torch.func.linearize at tensors that require a gradient")
+
+
+def _demand_wanted(ctx: CaptureContext) -> None:
+    if not ctx.options.capture_func_transforms:
+        raise Break(FUNCTION_TRANSFORM, "a transform, and capture_func_transforms is off")
 
 
 def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any]:
@@ -197,6 +228,13 @@ def _rule(transform: Transform, positional: tuple[str, ...]) -> None:
 
 for _transform, _names in _POSITIONAL.items():
     _rule(_transform, _names)
+
+
+@calls(torch.func.linearize)
+def _linearize(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if not args or kwargs:
+        raise Break(FUNCTION_TRANSFORM, "linearize with arguments by name")
+    return TransformValue(linearize, ctx.realize(args[0]), {}).call(ctx, args[1:], {})
 
 
 @calls(torch.func.jvp)

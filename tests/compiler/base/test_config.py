@@ -121,13 +121,11 @@ def test_arguments_win_over_settings_and_settings_over_the_environment(monkeypat
     ("name", "hint"),
     [
         ("recompile_limits", "did you mean recompile_limit"),
-        ("cache_size_limit", "called recompile_limit here"),
-        ("capture_func_transforms", "always captured where they can be"),
-        ("suppress_errors", "strict=True"),
-        ("fallback_random", "always draws what eager draws"),
-        ("triton", "no CUDA graphs"),
-        ("trace", "debug=True"),
-        ("debug_dir_root", "record_directory"),
+        ("cache_size_limt", "did you mean cache_size_limit"),
+        ("triton.cudagraph", "did you mean triton.cudagraphs"),
+        ("trace.outputcode", "did you mean trace.output_code"),
+        ("assume_static_by_default", "set dynamic_shapes"),
+        ("log_level", "PLUMBLINE_LOGS"),
         ("zzz", "one of: recompile_limit"),
     ],
 )
@@ -187,3 +185,58 @@ def test_environment_values_are_read_by_type_and_by_torchs_names():
     )
     with pytest.raises(UserError, match="PLUMBLINE_BUNDLE_LIMIT='many'"):
         options_from_environment({"PLUMBLINE_BUNDLE_LIMIT": "many"})
+
+
+@pytest.mark.parametrize(
+    ("theirs", "value", "ours", "held"),
+    [
+        ("cache_size_limit", 3, "recompile_limit", 3),
+        ("debug_dir_root", "here", "record_directory", "here"),
+        ("optimize_ddp", False, "ddp_stages", False),
+        ("suppress_errors", False, "strict", True),
+        ("trace.enabled", True, "debug", True),
+        ("trace.guards", False, "debug_files", "-guards"),
+        ("trace.graph_diagram", True, "debug_files", "graph_diagram"),
+    ],
+)
+def test_a_name_of_torchs_is_the_option_that_it_is_here(theirs, value, ours, held):
+    before = getattr(plumbline.config, theirs)
+    assert before != value
+    with plumbline.config.patch({theirs: value}):
+        assert getattr(plumbline.config, theirs) == value
+        assert getattr(plumbline.config, ours) == held
+    setattr(plumbline.config, theirs, value)
+    try:
+        assert getattr(plumbline.config, ours) == held
+        assert Options().replace(**{theirs: value}) == Options().replace(**{ours: held})
+    finally:
+        delattr(plumbline.config, theirs)
+    assert getattr(plumbline.config, theirs) == before
+
+
+def test_sections_are_attributes_too():
+    assert plumbline.config.triton.cudagraphs is False
+    plumbline.config.triton.cudagraphs = False
+    assert "guards" in dir(plumbline.config.trace)
+    with pytest.raises(UserError, match="no CUDA graphs here"):
+        plumbline.config.triton.cudagraphs = True
+    with pytest.raises(UnknownOption, match="triton"):
+        plumbline.config.triton = 1
+
+
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize("name", ["fallback_random", "verbose", "guard_nn_modules"])
+def test_what_always_holds_may_be_set_and_changes_nothing(name, value):
+    setattr(plumbline.config, name, value)
+    assert getattr(plumbline.config, name) is True
+
+
+def test_files_of_the_debug_folder_are_named_one_by_one():
+    with plumbline.config.patch(debug_files="-guards"):
+        plumbline.config.trace.output_code = False
+        try:
+            assert set(plumbline.config.debug_files.split(",")) == {"-guards", "-output_code"}
+        finally:
+            del plumbline.config.debug_files
+    with pytest.raises(UserError, match="no file of the debug folder"):
+        plumbline.config.debug_files = "everything"

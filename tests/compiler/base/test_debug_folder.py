@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -97,3 +98,19 @@ def test_torchs_environment_variable_turns_it_on(tmp_path):
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env=environment)
     (folder,) = folders(Path(tmp_path, "plumbline_debug"))
     assert {"captured_graph.py", "specialisation.py"} <= names(folder)
+
+
+def test_files_are_switched_on_and_off_one_by_one(tmp_path):
+    options = {"debug": True, "record_directory": str(tmp_path), "debug_files": "-guards,-source,graph_diagram"}
+    options["debug_files"] += ",compile_profile"
+    plumbline.compile(lambda x, y: (x.sin() * y).sum(), backend="aot_eager", options=options)(
+        torch.ones(3), torch.ones(3)
+    )
+    (folder,) = folders(tmp_path)
+    written = names(folder)
+    assert {"bytecode.txt", "captured_graph.py", "captured_graph.svg", "compile_profile.txt"} <= written
+    assert not written & {"guards.txt", "source.py"}
+    picture = ElementTree.parse(next(folder.glob("*.svg"))).getroot()
+    words = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"sin = sin", "f32[3]", "output"} <= words
+    assert "cumulative" in next(folder.glob("*compile_profile.txt")).read_text()

@@ -72,3 +72,19 @@ def test_values_are_dropped_after_their_last_use():
 def test_a_missing_input_is_an_error():
     with pytest.raises(InternalError, match="input_1"):
         interpret(trace(lambda x, y: x + y, (torch.ones(1), torch.ones(1))), (torch.ones(1),))
+
+
+def test_a_function_may_change_the_containers_that_it_is_given():
+    """What a graph holds of them cannot be changed, and is not what the program passes."""
+
+    def takes_apart(items, named, *, more):
+        named["x"] = items.pop() + named.pop("x") + more.pop()
+        return named["x"]
+
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    made = graph.call_function(takes_apart, ([x, x], {"x": x}), {"more": [x]})
+    graph.output((made,))
+    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    for _ in range(2):
+        assert interpret(gm, [torch.ones(2)])[0].tolist() == [3, 3]

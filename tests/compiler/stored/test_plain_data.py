@@ -1,5 +1,6 @@
 import math
 import operator
+import re
 import struct
 
 import pytest
@@ -36,7 +37,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", repr(value)))
 def test_a_value_comes_back_from_its_bytes(value):
     again = value_of_plain(plain_of_bytes(plain_bytes(plain_value(value))))
     assert again == value

@@ -75,6 +75,7 @@ def made_by_hand() -> Iterator[object]:
     yield from ((1).bit_length, "a".join, b"a".decode, (1, 2).index, frozenset().union, int.mro)
     yield torch.compiler.allow_in_graph(lambda x: x)
     yield torch.compiler.assume_constant_result(lambda: 1)
+    yield importlib.import_module("torch._higher_order_ops.map").map
     yield mark_static
     yield DynamoConfigPatchProxy.__enter__
 

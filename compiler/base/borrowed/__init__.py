@@ -1,0 +1,1 @@
+"""What torch's own compiler calls its settings."""
