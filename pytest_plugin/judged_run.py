@@ -2,15 +2,12 @@
 
 import bdb
 import contextlib
-import functools
 import io
-import re
 import time
 import unittest
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +23,7 @@ from .limits.budget import over_budget
 from .limits.known_failures import KnownFailures
 from .limits.last_words import LastWords
 from .limits.time_limit import OutOfTime, at_most
+from .own_compilers import counts_outside
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
@@ -248,25 +246,6 @@ class ItemRuns:
     def _judge_options(self, item: Any) -> JudgeOptions:
         marked = frozenset(str(name) for mark in item.iter_markers("compile_ignore") for name in mark.args)
         return replace(self.options.judge, ignore=self.options.judge.ignore | marked)
-
-
-_COMPILES_ITSELF = re.compile(r"\btorch\.(?:export|onnx|fx|jit|_dynamo|_inductor|_functorch)\b|\bmake_fx\b")
-
-
-def counts_outside(item: Any) -> bool:
-    """Return whether operations outside of boundaries are counted: not where a test compiles something itself.
-
-    Counting takes a torch function mode, which other compilers than those under test would try to capture.
-    """
-    return _names_no_compiler(str(item.path))
-
-
-@functools.lru_cache(maxsize=64)
-def _names_no_compiler(path: str) -> bool:
-    try:
-        return _COMPILES_ITSELF.search(Path(path).read_text("utf-8", "replace")) is None
-    except OSError:
-        return False
 
 
 def unittest_ending(item: Any) -> BaseException | None:
