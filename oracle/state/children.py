@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .kinds import ATOMS
+from .plain_contents import entries_of, items_of
 from .saved_library_objects import held_parts, library_parts
 
 # Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
@@ -103,18 +104,18 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind in ("list", "tuple", "deque"):
         names = getattr(value, "_fields", None) if kind == "tuple" else None
-        for index, child in enumerate(list(value)):
+        for index, child in enumerate(items_of(value)):
             yield (f"{path}.{names[index]}" if names else f"{path}[{index}]"), child
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if kind != "tuple" or not names)
     elif kind == "dict":
-        for key, child in list(value.items()):
+        for key, child in entries_of(value):
             yield (f"{path}[{key!r}]" if _short(key) else f"{path}[...]"), child
-        yield from ((f"key of {path}", key) for key in list(value) if not isinstance(key, ATOMS))
+        yield from ((f"key of {path}", key) for key in items_of(value) if not isinstance(key, ATOMS))
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind == "weak":
         yield from ((f"{path}[{number}]", part) for number, part in enumerate(weak_parts(value)))
     elif kind == "set":
-        yield from ((f"member of {path}", child) for child in value)
+        yield from ((f"member of {path}", child) for child in items_of(value))
     elif kind == "method":
         yield path.rpartition(".")[0] or "self", value.__self__
         yield path, value.__func__
@@ -173,9 +174,11 @@ def _filled(cell: types.CellType) -> bool:
 def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]]:
     """Return `(path, part)` for what a description says of an object; sets in an order by their values alone."""
     if kind == "set":
-        return [(f"{path} member {number}", member) for number, member in enumerate(sorted(value, key=repr))]
+        return [(f"{path} member {number}", member) for number, member in enumerate(sorted(items_of(value), key=repr))]
     if kind == "dict":
-        entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in enumerate(value.items())]
+        entries = [
+            (f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in enumerate(entries_of(value))
+        ]
         if isinstance(value, collections.defaultdict):
             entries.append((f"{path}.default_factory", value.default_factory))
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]
