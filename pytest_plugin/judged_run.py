@@ -47,6 +47,7 @@ class Progress:
 
     trial: the variant and mode of a re-run, None in the real run.  seconds: of the real body.
     own: how the test itself ended, None for a plain end.
+    judges_constructions: objects are made by judged calls, because the body calls nothing else that computes.
     """
 
     shared: SharedState
@@ -56,6 +57,7 @@ class Progress:
     trial_session: JudgeSession | None = None
     seconds: float = 0.0
     own: BaseException | None = None
+    judges_constructions: bool = False
     decision: Decision | None = None
 
 
@@ -118,6 +120,7 @@ class ItemRuns:
         )
         session.mode = mode
         session.counts_outside = counts_outside(item)
+        session.judges_constructions = progress.judges_constructions
         if progress.trial is None:
             progress.session = session
             progress.before_body = take_state(all_roots(item))
@@ -132,7 +135,8 @@ class ItemRuns:
         finally:
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
-        if progress.trial is None and session.learned and not session.calls:
+        if progress.trial is None and (session.learned or session.has_constructed) and not session.calls:
+            progress.judges_constructions = not session.learned
             self._judge_what_was_learned(item, progress)
 
     @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """What an object holds, each part with a path as a user would write it; nothing of the user's runs."""
 
 import collections
+import re
 import threading
 import types
 import weakref
@@ -54,8 +55,20 @@ def _hooks_of(tensor: torch.Tensor) -> Iterator[object]:
 
 
 def is_mark(name: object) -> bool:
-    """Return whether an attribute or global of this name was left by a compiler."""
-    return isinstance(name, str) and name.startswith(COMPILER_MARKS)
+    """Return whether an attribute, a global or an entry of this name or key was left by a compiler.
+
+    Functions that a program allows in graphs are called with fake tensors, and note their classes.
+    """
+    if isinstance(name, str):
+        return name.startswith(COMPILER_MARKS)
+    return any(map(_is_of_tracing, name)) if type(name) is tuple else _is_of_tracing(name)
+
+
+def _is_of_tracing(kind: object) -> bool:
+    return isinstance(kind, type) and isinstance(kind.__module__, str) and kind.__module__.startswith(_TRACING)
+
+
+_TRACING = "torch._subclasses."
 
 
 def fields_of(value: object) -> Iterator[tuple[str, Any]]:
@@ -155,8 +168,18 @@ def _object_children(path: str, value: object) -> Iterator[tuple[str, object]]:
 
 
 def _key_words(key: object, number: int) -> str:
-    """Return how a description names a key: the text of a tensor has its numbers, which may round otherwise."""
-    return f"tensor key {number}" if isinstance(key, torch.Tensor) else repr(key)
+    """Return how a description names a key.
+
+    The text of a tensor has its numbers, which may round otherwise; that of most objects has their address, and each
+    run may make objects of its own.
+    """
+    if isinstance(key, torch.Tensor):
+        return f"tensor key {number}"
+    text = repr(key)
+    return f"{type(key).__name__} key {number}" if _ADDRESS.search(text) else text
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 
 
 def _short(key: object) -> bool:
@@ -176,9 +199,8 @@ def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]
     if kind == "set":
         return [(f"{path} member {number}", member) for number, member in enumerate(sorted(items_of(value), key=repr))]
     if kind == "dict":
-        entries = [
-            (f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in enumerate(entries_of(value))
-        ]
+        numbered = enumerate(entry for entry in entries_of(value) if not is_mark(entry[0]))
+        entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in numbered]
         if isinstance(value, collections.defaultdict):
             entries.append((f"{path}.default_factory", value.default_factory))
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]

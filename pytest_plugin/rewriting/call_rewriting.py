@@ -18,6 +18,7 @@ from _pytest.assertion.rewrite import rewrite_asserts
 HELPER = "@plumbline_boundary"  # not an identifier, so that it cannot clash with a name of the user
 _PYTEST_NAMES = ("@pytest_ar", "@py_builtins")
 _FOLDER_NAMES = ("test", "tests", "testing", "unit_tests")
+_RUNNERS = ("builtins", "unittest", "torch")
 _IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  # never judged, and some look around
 
 
@@ -81,6 +82,7 @@ class CallRewriter:
             if isinstance(module, types.ModuleType):
                 folders |= set(_test_folders(Path(str(module.__file__))))
                 yield module
+            yield from _modules_of_inherited_tests(getattr(item, "cls", None))
         patterns = self._config.getini("python_files")
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
@@ -120,6 +122,15 @@ class CallRewriter:
         ):
             self._swapped.append((function, old))
             function.__code__ = new
+
+
+def _modules_of_inherited_tests(owner: type | None) -> Iterator[types.ModuleType]:
+    """Yield the modules whose classes hand tests down to this one: a package may keep them among its sources."""
+    for base in getattr(owner, "__mro__", ()):
+        if base.__module__.partition(".")[0] not in _RUNNERS and any(name.startswith("test") for name in vars(base)):
+            module = sys.modules.get(base.__module__)
+            if isinstance(module, types.ModuleType):
+                yield module
 
 
 def _test_folders(path: Path) -> list[Path]:
