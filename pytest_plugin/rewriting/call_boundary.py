@@ -11,6 +11,7 @@ import torch
 
 from ..current import current_session
 from .held_tensors import holds_module, holds_tensor, is_plain, is_tensors
+from .written_operators import OPERATORS, methods_of
 
 # Their functions are parts of programs, not programs of the user.
 BUILDING_BLOCKS = frozenset(
@@ -62,6 +63,15 @@ class CallBoundary:
         if _calls_what_it_gets(callee):
             return functools.partial(_hand_over, session, callee)
         return functools.partial(self._of_torch, session, callee) if _is_torchs(callee) else callee
+
+    def operate(self, name: str, left: Any, right: Any) -> Any:
+        """Evaluate an operator: as a boundary where code of a program evaluates it.  name: of the node of syntax."""
+        written = OPERATORS[name]
+        methods = methods_of(written, left, right) if self._functions else []
+        session = current_session() if methods else None
+        if session is None or not any(map(self.is_library_callee, methods)) or not holds_tensor((left, right)):
+            return written.function(left, right)
+        return _offer(session, written.call, left, right)
 
     def is_library_callee(self, callee: Any) -> bool:
         """Return whether a callee is a function, method or callable object from outside test files and libraries."""

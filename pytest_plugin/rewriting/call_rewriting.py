@@ -16,6 +16,7 @@ import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
 
 HELPER = "@plumbline_boundary"  # not an identifier, so that it cannot clash with a name of the user
+_OPERATORS = ("Add", "Sub", "Mult", "MatMult", "Div", "Pow")  # those of written_operators.py
 _PYTEST_NAMES = ("@pytest_ar", "@py_builtins")
 _FOLDER_NAMES = ("test", "tests", "testing", "unit_tests")
 _RUNNERS = ("builtins", "unittest", "torch")
@@ -23,7 +24,7 @@ _IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  
 
 
 class BoundaryCalls(ast.NodeTransformer):
-    """Puts the boundary in front of every callee; line and column numbers stay."""
+    """Puts the boundary in front of every callee, and in place of operators; line and column numbers stay."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Rewrite one call, and the calls inside it."""
@@ -33,6 +34,19 @@ class BoundaryCalls(ast.NodeTransformer):
         helper = ast.copy_location(ast.Name(HELPER, ast.Load()), node.func)
         node.func = ast.copy_location(ast.Call(helper, [node.func], []), node.func)
         return node
+
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Rewrite one operator, and the calls in its operands."""
+        self.generic_visit(node)
+        name = type(node.op).__name__
+        if name not in _OPERATORS:
+            return node
+        helper = ast.Attribute(ast.Name(HELPER, ast.Load()), "operate", ast.Load())
+        call = ast.Call(helper, [ast.Constant(name), node.left, node.right], [])
+        for part in (call, helper, helper.value, call.args[0]):
+            ast.copy_location(part, node)
+        return call
 
 
 def _is_assertion_helper(callee: ast.expr) -> bool:

@@ -59,6 +59,12 @@ class Diagonal:
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         return args[0].diagonal * args[1]
 
+    def __matmul__(self, other):
+        return self.diagonal * other
+
+    def __rsub__(self, other):
+        return other - self.diagonal
+
 class Double(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -97,6 +103,8 @@ FORMS = {
     "a function of numbers": ("mylib.grid(4)", "grid"),
     "an object whose construction computes": ("mylib.Mask(3)", "Mask"),
     "a function of torch's that an object answers": ("torch.matmul(mylib.Diagonal(x), x)", "torch.matmul"),
+    "an operator of an object": ("mylib.Diagonal(x) @ x", "operator.matmul"),
+    "an operator of the right operand": ("1 - mylib.Diagonal(x)", "operator.sub"),
     "a function under a transform": ("torch.func.grad(lambda t: mylib.scale(t).sum())(x)", "<lambda>"),
     "a function given to gradcheck": (
         "torch.autograd.gradcheck(lambda t: mylib.scale(t), (x.double().requires_grad_(),))",
