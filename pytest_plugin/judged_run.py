@@ -135,9 +135,6 @@ class ItemRuns:
         finally:
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
-        if progress.trial is None and (session.learned or session.has_constructed) and not session.calls:
-            progress.judges_constructions = not session.learned
-            self._judge_what_was_learned(item, progress)
 
     @contextlib.contextmanager
     def _time_limit(self) -> Iterator[None]:
@@ -146,11 +143,15 @@ class ItemRuns:
         with ends, at_most(seconds):
             yield
 
-    def _judge_what_was_learned(self, item: Any, progress: Progress) -> None:
-        """Run a body once more that has shown which of its calls compute; the first run counts if that fails."""
-        first = progress.session
-        if not _can_run_again(item, progress):
+    def _judge_what_was_learned(self, item: Any, progress: Progress, first: JudgeSession) -> None:
+        """Run a body once more that has shown which of its calls compute; the first run counts if that fails.
+
+        After the first run has wholly ended: a unittest case takes its method away then.
+        """
+        has_judged = any(call.verdict.kind is not VerdictKind.VACUOUS for call in first.calls)
+        if has_judged or not (first.learned or first.has_constructed) or not _can_run_again(item, progress):
             return
+        progress.judges_constructions = not first.learned
         ended, again = self._run_again(item, progress, item.variant, "judge")
         if again is not None and again.calls and (ended or any(call.verdict.failed for call in again.calls)):
             progress.session = again
@@ -163,6 +164,8 @@ class ItemRuns:
         if progress is None or progress.session is None:
             return None
         progress.own = own = raised if raised is not None else unittest_ending(item)
+        if own is None:
+            self._judge_what_was_learned(item, progress, progress.session)
         calls, statistics = progress.session.calls, progress.session.statistics()
         expectation = self._expectation(item)
         if isinstance(own, OutOfTime):

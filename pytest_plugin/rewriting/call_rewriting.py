@@ -35,7 +35,6 @@ class BoundaryCalls(ast.NodeTransformer):
         node.func = ast.copy_location(ast.Call(helper, [node.func], []), node.func)
         return node
 
-
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Rewrite one operator, and the calls in its operands."""
         self.generic_visit(node)

@@ -203,3 +203,25 @@ def test_tests_that_a_package_hands_down_are_tests(real: PluginRuns) -> None:
 def test_construction_is_not_judged_beside_other_calls(real: PluginRuns) -> None:
     _, line = judged(real, "mylib.scale(mylib.Mask(3).mask)")
     assert " scale: 1 call judged" in line
+
+
+def test_cases_of_unittest_run_again_too(real: PluginRuns) -> None:
+    real.write("""
+import unittest
+
+import mylib
+
+class TestMask(unittest.TestCase):
+    def setUp(self):
+        self.size = 3
+
+    def test_it(self):
+        self.assertEqual(mylib.Mask(self.size).mask.tolist(), [2.0, 4.0, 6.0])
+
+    def test_wrong_size(self):
+        self.assertEqual(mylib.Mask(self.size).mask.tolist(), [2.0])
+""")
+    result = real.run("-v", "--compile-compilers=plumbline", backends="eager")
+    assert outcomes(result) == {"passed": 1, "failed": 1}
+    assert " Mask: 1 call judged" in result.stdout.str(), result.stdout.str()
+    assert "AttributeError" not in result.stdout.str()
