@@ -1,4 +1,4 @@
-"""Operators that a test file writes, where an object of a program evaluates them: `operand @ x` is a call of its code."""
+"""Operators that a test file writes, where an object of a program evaluates them: `operand @ x` calls its code."""
 
 import ast
 import functools
