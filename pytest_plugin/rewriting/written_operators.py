@@ -1,7 +1,6 @@
 """Operators that a test file writes, where an object of a program evaluates them: `operand @ x` calls its code."""
 
 import ast
-import functools
 import operator
 import types
 from collections.abc import Callable
@@ -52,7 +51,6 @@ def methods_of(written: WrittenOperator, left: object, right: object) -> list[ty
     return [method for method in found if method is not None]
 
 
-@functools.lru_cache(maxsize=1024)
 def _method(kind: type, name: str) -> types.FunctionType | None:
     method = getattr(kind, name, None)
     return method if isinstance(method, types.FunctionType) else None
