@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from plumbline.oracle.state.kinds import home_of
+
 from ..current import current_session
 from .held_tensors import holds_module, holds_tensor, is_plain, is_tensors
 from .written_operators import OPERATORS, methods_of
@@ -92,7 +94,7 @@ class CallBoundary:
         plain = inspect.unwrap(function)
         if not isinstance(plain, types.FunctionType) or _returns_later(plain):
             return False
-        name = (getattr(plain, "__module__", None) or "").partition(".")[0]
+        name = home_of(plain).partition(".")[0]
         path = plain.__code__.co_filename
         if name in BUILDING_BLOCKS or name.startswith(("pytest", "_pytest")) or path.startswith("<"):
             return False
@@ -101,7 +103,7 @@ class CallBoundary:
     def _module(self, session: Any, module: torch.nn.Module) -> Any:
         """Return what stands for a module: one that inherits its `__call__` is met when torch calls it."""
         own = underlying_function(type(module).__call__)
-        called_by_torch = own is None or (own.__module__ or "").partition(".")[0] in BUILDING_BLOCKS
+        called_by_torch = own is None or home_of(own).partition(".")[0] in BUILDING_BLOCKS
         if called_by_torch and self._modules:
             return module
         if called_by_torch:
@@ -139,7 +141,7 @@ class CallBoundary:
 
     def _builds(self, kind: type) -> bool:
         """Return whether a class is of a program, and its `__init__` is code of Python's."""
-        if not self._functions or kind.__module__.partition(".")[0] in BUILDING_BLOCKS:
+        if not self._functions or home_of(kind).partition(".")[0] in BUILDING_BLOCKS:
             return False
         start = getattr(kind, "__init__", None)
         return (
@@ -185,7 +187,7 @@ def is_transformed(function: types.FunctionType) -> bool:
     if not (function.__globals__.get("__name__") or "").startswith("torch._functorch"):
         return False
     inner = inspect.unwrap(function)
-    root = (getattr(inner, "__module__", None) or "").partition(".")[0]
+    root = home_of(inner).partition(".")[0]
     return isinstance(inner, types.FunctionType) and inner is not function and root not in BUILDING_BLOCKS
 
 
@@ -206,7 +208,7 @@ def _calling(function: Any) -> Callable[..., Any]:
 def _is_torchs(callee: Any) -> bool:
     """Return whether this is a function in torch's namespaces, which objects of a program may answer."""
     return isinstance(callee, types.BuiltinFunctionType | types.FunctionType) and (
-        vars(torch).get(callee.__name__) is callee or (callee.__module__ or "").startswith("torch.nn.functional")
+        vars(torch).get(callee.__name__) is callee or home_of(callee).startswith("torch.nn.functional")
     )
 
 
@@ -215,7 +217,7 @@ def _answers_torch(value: object) -> bool:
     return (
         not isinstance(value, torch.Tensor)
         and hasattr(kind, "__torch_function__")
-        and kind.__module__.partition(".")[0] not in BUILDING_BLOCKS
+        and home_of(kind).partition(".")[0] not in BUILDING_BLOCKS
     )
 
 

@@ -140,8 +140,9 @@ class CallRewriter:
 def _modules_of_inherited_tests(owner: type | None) -> Iterator[types.ModuleType]:
     """Yield the modules whose classes hand tests down to this one: a package may keep them among its sources."""
     for base in getattr(owner, "__mro__", ()):
-        if base.__module__.partition(".")[0] not in _RUNNERS and any(name.startswith("test") for name in vars(base)):
-            module = sys.modules.get(base.__module__)
+        home = str(base.__module__)
+        if home.partition(".")[0] not in _RUNNERS and any(name.startswith("test") for name in vars(base)):
+            module = sys.modules.get(home)
             if isinstance(module, types.ModuleType):
                 yield module
 
