@@ -18,7 +18,7 @@ from plumbline.oracle.verdict import VerdictKind
 from .current import session_is
 from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
-from .judge_access import JudgeSession, StateScope, open_session, take_state
+from .judge_access import JudgeSession, RandomState, StateScope, open_session, take_state
 from .limits.budget import over_budget
 from .limits.known_failures import KnownFailures
 from .limits.last_words import LastWords
@@ -47,6 +47,7 @@ class Progress:
 
     trial: the variant and mode of a re-run, None in the real run.  seconds: of the real body.
     own: how the test itself ended, None for a plain end.
+    random: generators as the set-up left them; that of a unittest case runs with its body.
     judges_constructions: objects are made by judged calls, because the body calls nothing else that computes.
     """
 
@@ -58,6 +59,7 @@ class Progress:
     seconds: float = 0.0
     own: BaseException | None = None
     judges_constructions: bool = False
+    random: RandomState | None = None
     decision: Decision | None = None
 
 
@@ -106,11 +108,14 @@ class ItemRuns:
         seed_test(item.test_id)
         setup()
         progress.shared.save_rest(item)
+        progress.random = RandomState.now()
 
     def around_body(self, item: Any, body: Body) -> None:
         """Run a body under its session, or under that of a re-run."""
         progress = item.stash[PROGRESS]
         variant, mode = progress.trial or (item.variant, "judge")
+        if progress.trial is None and progress.random is not None and not isinstance(item, JudgedTestCase):
+            progress.random.restore()  # as the set-up left it, whatever seeds other plugins have set since
         session = open_session(
             variant,
             boundary=self.options.boundary,
@@ -127,7 +132,6 @@ class ItemRuns:
             session.keep_frames = self.keep_frames
         else:
             progress.trial_session = session
-        seed_test(item.test_id)
         started = time.perf_counter()
         try:
             with self._time_limit(), session_is(session), session:

@@ -29,9 +29,7 @@ def case(name: str, verdict: str = "EQUAL", outcome: str = "passed", *, ops: int
 def compared(cases: list[CaseRow], failing: tuple[str, ...] = ()) -> ProjectResult:
     names = [each.test.rpartition("::")[2] for each in cases]
     plain = {f"tests.test_flow::{name}": "passed" for name in names}
-    found = {
-        f"tests.test_flow::{name}[plumbline:eager]": "failed" if name in failing else "passed" for name in names
-    }
+    found = {f"tests.test_flow::{name}[plumbline:eager]": "failed" if name in failing else "passed" for name in names}
     return compare_runs(PROJECT, plain, found, cases, 3.0)
 
 
