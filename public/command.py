@@ -511,10 +511,9 @@ def projects(
             print(f"  lost: {test}", file=sys.stderr)
         for test in results[-1].vacuous:
             print(f"  not judged: {test}", file=sys.stderr)
-    table = project_table(results)
-    print(table, end="")
-    if out is not None:
-        out.write_text(table, encoding="utf-8")
+        if out is not None:  # after each package: a run may be cut short
+            out.write_text(project_table(results), encoding="utf-8")
+    print(project_table(results), end="")
     return 1 if any(result.lost or result.trouble for result in results) else 0
 
 

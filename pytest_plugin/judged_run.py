@@ -2,15 +2,12 @@
 
 import bdb
 import contextlib
-import functools
 import io
-import re
 import time
 import unittest
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +18,21 @@ from plumbline.oracle.verdict import VerdictKind
 from .current import session_is
 from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
-from .judge_access import CompilerFault, JudgeSession, StateScope, faults_of, open_session, take_state
+from .judge_access import (
+    CompilerFault,
+    JudgeSession,
+    RandomState,
+    StateScope,
+    faults_of,
+    open_session,
+    take_state,
+)
 from .limits.budget import over_budget
 from .limits.known_failures import KnownFailures
 from .limits.last_words import LastWords
 from .limits.time_limit import OutOfTime, at_most
 from .mutating.planted_faults_table import PlantedTrial
+from .own_compilers import counts_outside
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
@@ -59,6 +65,8 @@ class Progress:
 
     trial: of a re-run, None in the real run.  seconds: of the real body.
     own: how the test itself ended, None for a plain end.  planted: what it made of planted faults.
+    random: generators as the set-up left them; that of a unittest case runs with its body.
+    judges_constructions: objects are made by judged calls, because the body calls nothing else that computes.
     """
 
     shared: SharedState
@@ -69,6 +77,8 @@ class Progress:
     effects: int = 0
     seconds: float = 0.0
     own: BaseException | None = None
+    judges_constructions: bool = False
+    random: RandomState | None = None
     decision: Decision | None = None
     planted: tuple[PlantedTrial, ...] = ()
 
@@ -118,11 +128,14 @@ class ItemRuns:
         seed_test(item.test_id)
         setup()
         progress.shared.save_rest(item)
+        progress.random = RandomState.now()
 
     def around_body(self, item: Any, body: Body) -> None:
         """Run a body under its session, or under that of a re-run."""
         progress = item.stash[PROGRESS]
         trial = progress.trial or Rerun(item.variant, "judge")
+        if progress.trial is None and progress.random is not None and not isinstance(item, JudgedTestCase):
+            progress.random.restore()  # as the set-up left it, whatever seeds other plugins have set since
         session = open_session(
             trial.variant,
             boundary=self.options.boundary,
@@ -133,13 +146,13 @@ class ItemRuns:
         session.mode = trial.mode
         mutant = session.plant(trial.fault) if trial.fault is not None else None
         session.counts_outside = counts_outside(item)
+        session.judges_constructions = progress.judges_constructions
         if progress.trial is None:
             progress.session = session
             progress.before_body = take_state(all_roots(item))
             session.keep_frames = self.keep_frames
         else:
             progress.trial_session = session
-        seed_test(item.test_id)
         started = time.perf_counter()
         try:
             with self._time_limit(), session_is(session), session:
@@ -148,8 +161,6 @@ class ItemRuns:
             progress.effects = mutant.effects if mutant is not None else 0
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
-        if progress.trial is None and session.learned and not session.calls:
-            self._judge_what_was_learned(item, progress)
 
     @contextlib.contextmanager
     def _time_limit(self) -> Iterator[None]:
@@ -158,11 +169,15 @@ class ItemRuns:
         with ends, at_most(seconds):
             yield
 
-    def _judge_what_was_learned(self, item: Any, progress: Progress) -> None:
-        """Run a body once more that has shown which of its calls compute; the first run counts if that fails."""
-        first = progress.session
-        if not _can_run_again(item, progress):
+    def _judge_what_was_learned(self, item: Any, progress: Progress, first: JudgeSession) -> None:
+        """Run a body once more that has shown which of its calls compute; the first run counts if that fails.
+
+        After the first run has wholly ended: a unittest case takes its method away then.
+        """
+        has_judged = any(call.verdict.kind is not VerdictKind.VACUOUS for call in first.calls)
+        if has_judged or not (first.learned or first.has_constructed) or not _can_run_again(item, progress):
             return
+        progress.judges_constructions = not first.learned
         ended, again = self._run_again(item, progress, Rerun(item.variant, "judge"))
         if again is not None and again.calls and (ended or any(call.verdict.failed for call in again.calls)):
             progress.session = again
@@ -175,6 +190,8 @@ class ItemRuns:
         if progress is None or progress.session is None:
             return None
         progress.own = own = raised if raised is not None else unittest_ending(item)
+        if own is None:
+            self._judge_what_was_learned(item, progress, progress.session)
         calls, statistics = progress.session.calls, progress.session.statistics()
         expectation = self._expectation(item)
         if isinstance(own, OutOfTime):
@@ -270,25 +287,6 @@ class ItemRuns:
     def _judge_options(self, item: Any) -> JudgeOptions:
         marked = frozenset(str(name) for mark in item.iter_markers("compile_ignore") for name in mark.args)
         return replace(self.options.judge, ignore=self.options.judge.ignore | marked)
-
-
-_COMPILES_ITSELF = re.compile(r"\btorch\.(?:export|onnx|fx|jit|_dynamo|_inductor|_functorch)\b|\bmake_fx\b")
-
-
-def counts_outside(item: Any) -> bool:
-    """Return whether operations outside of boundaries are counted: not where a test compiles something itself.
-
-    Counting takes a torch function mode, which other compilers than those under test would try to capture.
-    """
-    return _names_no_compiler(str(item.path))
-
-
-@functools.lru_cache(maxsize=64)
-def _names_no_compiler(path: str) -> bool:
-    try:
-        return _COMPILES_ITSELF.search(Path(path).read_text("utf-8", "replace")) is None
-    except OSError:
-        return False
 
 
 def unittest_ending(item: Any) -> BaseException | None:

@@ -37,7 +37,7 @@ class Results:
 
     def __init__(self, config: pytest.Config, options: PluginOptions) -> None:
         self.options = options
-        self.cases: list[CaseRow] = []
+        self._latest: dict[str, CaseRow] = {}
         self.planted: list[PlantedTrial] = []
         self.trouble = ""  # why the report is not written
         self.page = ""
@@ -48,6 +48,11 @@ class Results:
         self._attempts: Counter[str] = Counter()
         self._deselected = 0
         self._config = config
+
+    @property
+    def cases(self) -> list[CaseRow]:
+        """Return the cases of this session; of one that was run again, what it came to in the end."""
+        return list(self._latest.values())
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         """Count the tests that were chosen not to run."""
@@ -68,7 +73,7 @@ class Results:
         self._attempts[case.case_id] += 1
         if attempt > 1:
             case, calls = replace(case, attempt=attempt), []
-        self.cases.append(case)
+        self._latest[case.case_id] = case
         self._recorder.add(case, calls)
 
     @pytest.hookimpl(tryfirst=True)

@@ -14,6 +14,7 @@ from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.verdict import VerdictKind
 from plumbline.pytest_plugin.settings import SETTINGS
 from support.document_blocks import EMPTY_DIRECTORY, blocks_of
+from support.other_plugins import WITHOUT_OTHERS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -49,7 +50,7 @@ def run_command(command: str, home: Path, folder: Path = ROOT) -> subprocess.Com
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
-        "PYTEST_ADDOPTS": "-p no:randomly",  # this environment has plugins that a reader of the page does not
+        "PYTEST_ADDOPTS": " ".join(WITHOUT_OTHERS),  # this environment has plugins that a reader of the page does not
         "HOME": str(home),
     }
     if folder == ROOT:

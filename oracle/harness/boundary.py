@@ -9,9 +9,12 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
+from plumbline.compiler.frontend.warmed_packages import warm_packages
+
 from ..judge import Judgement, judge_call, with_findings
 from ..judge_options import JudgeOptions
 from ..state.children import children_of, class_attributes, fields_of
+from ..state.plain_contents import entries_of, items_of
 from ..state.walk import Visit, Walk, walk
 from ..verdict import Verdict
 from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
@@ -73,6 +76,7 @@ class Boundary:
     def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Judgement | None:
         """Count a call and judge it if its turn has come; None means that it is to run compiled, unjudged."""
         self.calls += 1
+        warm_packages()  # what compilers change in them once per process is no change of this call's
         roots = call_roots(self.target, self.label, args, kwargs)
         reached = walk(roots)
         signature = (call_signature(reached), tuple(map(_plain, roots.values())))
@@ -177,9 +181,9 @@ def _specialised(visit: Visit) -> object:
         stride = tuple(value.stride()) if value.layout == torch.strided else None
         return tuple(value.shape), stride, value.dtype, value.requires_grad, str(value.device)
     if kind in ("tuple", "list", "deque"):
-        return kind, len(value), tuple(_plain(item) for item in value)
+        return kind, tuple(_plain(item) for item in items_of(value))
     if kind == "dict":
-        return kind, tuple((_plain(key), _plain(item)) for key, item in value.items())
+        return kind, tuple((_plain(key), _plain(item)) for key, item in entries_of(value))
     if kind == "object":
         return type(value).__qualname__, tuple((name, _plain(item)) for name, item in fields_of(value))
     if kind == "class":

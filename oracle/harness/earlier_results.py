@@ -29,6 +29,16 @@ _MUTABLE = ("list", "dict", "set", "deque", "buffer", "array", "object")
 _MOST_OBJECTS = 2_000
 
 
+class JudgesReference(weakref.ref[Any]):
+    """A weak reference of the judge's own.
+
+    The plain one of an object is the same for everybody, so that a compiler would take it for the program's, and keep
+    to the moment at which the object ends.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(slots=True, eq=False)
 class WatchedTensor:
     """A tensor of an earlier result, and its numbers before the call."""
@@ -45,11 +55,11 @@ class WatchedTensor:
 class EarlierResults:
     """The results of the calls of one boundary that somebody still holds."""
 
-    tensors: "collections.deque[weakref.ref[torch.Tensor]]" = field(
+    tensors: "collections.deque[JudgesReference]" = field(
         default_factory=lambda: collections.deque(maxlen=MOST_RESULTS)
     )
 
-    holders: "collections.deque[weakref.ref[Any]]" = field(
+    holders: "collections.deque[JudgesReference]" = field(
         default_factory=lambda: collections.deque(maxlen=MOST_RESULTS)
     )
 
@@ -57,9 +67,9 @@ class EarlierResults:
         """Watch a result from now on."""
         for kind, part in _parts(result):
             if kind == "tensor":
-                self.tensors.append(weakref.ref(part))
+                self.tensors.append(JudgesReference(part))
             elif kind == "object" and type(part).__weakrefoffset__:
-                self.holders.append(weakref.ref(part))
+                self.holders.append(JudgesReference(part))
 
     def containers(self) -> set[int]:
         """Return the identities of what objects in earlier results hold and a program could change."""

@@ -59,6 +59,8 @@ class JudgeSession:
         self.request = request or CompileRequest()
         self.takes_modules = bool(self.kinds & {"auto", "module"})
         self.learned = False  # set by who stands at the call sites: another run of the body would judge more
+        self.has_constructed = False  # likewise: objects whose construction computes, which are judged where asked
+        self.judges_constructions = False
         self.outside = OutsideOperations()
         self.counts_outside = False
         self._counting = contextlib.ExitStack()

@@ -1,6 +1,7 @@
 """What an object holds, each part with a path as a user would write it; nothing of the user's runs."""
 
 import collections
+import re
 import threading
 import types
 import weakref
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 
 from .kinds import ATOMS, is_generated
+from .plain_contents import entries_of, items_of
 from .saved_library_objects import held_parts, library_parts
 
 # Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
@@ -54,8 +56,20 @@ def _hooks_of(tensor: torch.Tensor) -> Iterator[object]:
 
 
 def is_mark(name: object) -> bool:
-    """Return whether an attribute or global of this name was left by a compiler."""
-    return isinstance(name, str) and name.startswith(COMPILER_MARKS)
+    """Return whether an attribute, a global or an entry of this name or key was left by a compiler.
+
+    Functions that a program allows in graphs are called with fake tensors, and note their classes.
+    """
+    if isinstance(name, str):
+        return name.startswith(COMPILER_MARKS)
+    return any(map(_is_of_tracing, name)) if type(name) is tuple else _is_of_tracing(name)
+
+
+def _is_of_tracing(kind: object) -> bool:
+    return isinstance(kind, type) and isinstance(kind.__module__, str) and kind.__module__.startswith(_TRACING)
+
+
+_TRACING = "torch._subclasses."
 
 
 def fields_of(value: object) -> Iterator[tuple[str, Any]]:
@@ -111,18 +125,18 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind in ("list", "tuple", "deque"):
         names = getattr(value, "_fields", None) if kind == "tuple" else None
-        for index, child in enumerate(list(value)):
+        for index, child in enumerate(items_of(value)):
             yield (f"{path}.{names[index]}" if names else f"{path}[{index}]"), child
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if kind != "tuple" or not names)
     elif kind == "dict":
-        for key, child in list(value.items()):
+        for key, child in entries_of(value):
             yield (f"{path}[{key!r}]" if _short(key) else f"{path}[...]"), child
-        yield from ((f"key of {path}", key) for key in list(value) if not isinstance(key, ATOMS))
+        yield from ((f"key of {path}", key) for key in items_of(value) if not isinstance(key, ATOMS))
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind == "weak":
         yield from ((f"{path}[{number}]", part) for number, part in enumerate(weak_parts(value)))
     elif kind == "set":
-        yield from ((f"member of {path}", child) for child in value)
+        yield from ((f"member of {path}", child) for child in items_of(value))
     elif kind == "method":
         yield path.rpartition(".")[0] or "self", value.__self__
         yield path, value.__func__
@@ -179,8 +193,18 @@ def _form_of(view: memoryview) -> Iterator[tuple[str, object]]:
 
 
 def _key_words(key: object, number: int) -> str:
-    """Return how a description names a key: the text of a tensor has its numbers, which may round otherwise."""
-    return f"tensor key {number}" if isinstance(key, torch.Tensor) else repr(key)
+    """Return how a description names a key.
+
+    The text of a tensor has its numbers, which may round otherwise; that of most objects has their address, and each
+    run may make objects of its own.
+    """
+    if isinstance(key, torch.Tensor):
+        return f"tensor key {number}"
+    text = repr(key)
+    return f"{type(key).__name__} key {number}" if _ADDRESS.search(text) else text
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 
 
 def _short(key: object) -> bool:
@@ -198,9 +222,10 @@ def _filled(cell: types.CellType) -> bool:
 def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]]:
     """Return `(path, part)` for what a description says of an object; sets in an order by their values alone."""
     if kind == "set":
-        return [(f"{path} member {number}", member) for number, member in enumerate(sorted(value, key=repr))]
+        return [(f"{path} member {number}", member) for number, member in enumerate(sorted(items_of(value), key=repr))]
     if kind == "dict":
-        entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in enumerate(value.items())]
+        numbered = enumerate(entry for entry in entries_of(value) if not is_mark(entry[0]))
+        entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in numbered]
         if isinstance(value, collections.defaultdict):
             entries.append((f"{path}.default_factory", value.default_factory))
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]

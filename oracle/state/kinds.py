@@ -119,9 +119,18 @@ def is_library_file(filename: str) -> bool:
     return filename.startswith(_STANDARD_LIBRARY)
 
 
-def is_library_module(name: str | None) -> bool:
+def home_of(thing: object) -> str:
+    """Return the name of the module that a class or function says it is from; "" where it says nothing of the kind.
+
+    Classes written in C may have anything in that place, such as a descriptor for their instances.
+    """
+    name = getattr(thing, "__module__", None)
+    return name if isinstance(name, str) else ""
+
+
+def is_library_module(name: object) -> bool:
     """Return whether a module of this name is the standard library or a package known to hold no user state."""
-    root = (name or "").split(".")[0]
+    root = name.split(".")[0] if isinstance(name, str) else ""
     return root in LIBRARIES or (root in sys.stdlib_module_names and root != "__main__")
 
 
@@ -139,7 +148,7 @@ def kind_of(value: object) -> str:
         return "weak" if issubclass(cls, WEAK) else "object"
     if issubclass(cls, LIBRARY_CLASSES):
         return "library" if not _is_standard_stream(value) and not _is_a_runners(cls) else "closed"
-    module = cls.__module__
+    module = home_of(cls)
     if issubclass(cls, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
         return "forward-only" if issubclass(cls, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"
     if issubclass(cls, FORWARD_ONLY) or _is_iterator(value):
@@ -172,7 +181,7 @@ _CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 def _is_a_runners(cls: type) -> bool:
     """Return whether this is a class of the test runner's, such as a handler that collects records for it."""
-    return cls.__module__.split(".")[0] in CLOSED_PACKAGES - {"_io", "_thread"}
+    return home_of(cls).split(".")[0] in CLOSED_PACKAGES - {"_io", "_thread"}
 
 
 def _is_standard_stream(value: object) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from plumbline.compiler.base.torch_facts import (
     function_mode_depth,
@@ -160,6 +161,12 @@ LIBRARY_SWITCHES: tuple[Switch, ...] = (
         validates_distributions,
         torch.distributions.Distribution.set_default_validate_args,
         by_import=True,  # stock's compiler switches it off
+    ),
+    Switch(  # hooks are kept by this number; which one comes next says nothing by itself
+        "number of the next hook",
+        lambda: RemovableHandle.next_id,
+        lambda number: setattr(RemovableHandle, "next_id", number),
+        lambda eager, actual: False,
     ),
     _hooks_for_all(sys.modules["torch.nn.modules.module"]),
     _hooks_for_all(sys.modules["torch.optim.optimizer"]),

@@ -20,6 +20,7 @@ import torch
 
 from .children import class_attributes, is_mark, own_dict, slot_names
 from .kinds import ATOMS
+from .plain_contents import entries_of, items_of, plain_base
 from .saved_library_objects import save_library_object
 from .walk import Binding
 
@@ -58,12 +59,13 @@ class SavedSequence:
 
     def changed(self) -> bool:
         """Compare item by item."""
-        return not _same_items(self.value, self.items)
+        return not _same_items(items_of(self.value), self.items)
 
     def restore(self) -> None:
         """Refill the container with its old items."""
-        self.value.clear()
-        self.value.extend(self.items)
+        base = plain_base(self.value)
+        base.clear(self.value)
+        base.extend(self.value, self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,13 @@ class SavedSet:
 
     def changed(self) -> bool:
         """Compare members."""
-        return bool(self.value != self.items)
+        return frozenset(items_of(self.value)) != self.items
 
     def restore(self) -> None:
         """Refill the set."""
         if isinstance(self.value, set):
-            self.value.clear()
-            self.value.update(self.items)
+            set.clear(self.value)
+            set.update(self.value, self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,30 +100,22 @@ class SavedDict:
         plain = type(value) is dict and len(value) == len(self.keys)  # another class has an order of its own
         if plain and all(map(is_, value, self.keys)) and all(map(is_, value.values(), self.items)):
             return False
-        now = [(key, item) for key, item in value.items() if not is_mark(key)]
+        now = [(key, item) for key, item in entries_of(value) if not is_mark(key)]
         same_keys = _same_items((key for key, _ in now), self.keys)
         return not (same_keys and _same_items((item for _, item in now), self.items))
 
     def restore(self) -> None:
         """Refill through dict's own methods, so that a subclass's hooks do not run."""
-        base = _plain_mapping(self.value)
-        marks = [(key, item) for key, item in self.value.items() if is_mark(key)]
+        base = plain_base(self.value)
+        marks = [(key, item) for key, item in entries_of(self.value) if is_mark(key)]
         base.clear(self.value)
         for key, item in (*zip(self.keys, self.items, strict=True), *marks):
             base.__setitem__(self.value, key, item)
 
 
 def _save_dict(value: Any) -> SavedDict:
-    kept = [(key, item) for key, item in value.items() if not is_mark(key)]
+    kept = [(key, item) for key, item in entries_of(value) if not is_mark(key)]
     return SavedDict(value, tuple(key for key, _ in kept), tuple(item for _, item in kept))
-
-
-def _plain_mapping(value: object) -> Any:
-    """Return the built-in base whose methods move items without user code (OrderedDict keeps its own links)."""
-    for base in type(value).__mro__:
-        if base.__module__ in ("builtins", "collections") and issubclass(base, dict):
-            return base
-    return dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,9 +359,9 @@ def _save_function(value: types.FunctionType) -> SavedFunction:
 
 
 _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
-    "list": lambda value: SavedSequence(value, tuple(value)),
-    "deque": lambda value: SavedSequence(value, tuple(value)),
-    "set": lambda value: SavedSet(value, frozenset(value)),
+    "list": lambda value: SavedSequence(value, tuple(items_of(value))),
+    "deque": lambda value: SavedSequence(value, tuple(items_of(value))),
+    "set": lambda value: SavedSet(value, frozenset(items_of(value))),
     "dict": _save_dict,
     "object": save_fields,
     "weak": lambda value: SavedWeakly(value, _weak_items(value)),

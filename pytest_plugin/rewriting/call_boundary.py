@@ -9,8 +9,11 @@ from typing import Any
 
 import torch
 
+from plumbline.oracle.state.kinds import home_of
+
 from ..current import current_session
 from .held_tensors import holds_module, holds_tensor, is_plain, is_tensors
+from .written_operators import OPERATORS, methods_of
 
 # Their functions are parts of programs, not programs of the user.
 BUILDING_BLOCKS = frozenset(
@@ -38,13 +41,17 @@ class CallBoundary:
         self._modules = bool(kinds & {"auto", "module"})
         self._functions = bool(kinds & {"auto", "call"})
         self._modules_first = "call" not in kinds
+        self._torch_calls: dict[Any, Callable[..., Any]] = {}
+        self._constructors: dict[type, Callable[..., Any]] = {}
         self._worth_judging: set[types.CodeType] = set()  # of functions that met no module, or made tensors of nothing
 
     def __call__(self, callee: Any) -> Any:
         """Return what the test file shall call in place of `callee`: itself, unless it may be judged."""
         session = current_session()
-        if session is None or isinstance(callee, type):
+        if session is None:
             return callee
+        if isinstance(callee, type):
+            return functools.partial(self._construction, session, callee) if self._builds(callee) else callee
         if isinstance(callee, torch.nn.Module):
             return self._module(session, callee)
         owner = getattr(callee, "__self__", None)
@@ -55,7 +62,18 @@ class CallBoundary:
         if self.is_library_callee(callee):
             transformed = isinstance(callee, types.FunctionType) and is_transformed(callee)
             return functools.partial(self._function, session, _calling(callee) if transformed else callee)
-        return functools.partial(_hand_over, session, callee) if _calls_what_it_gets(callee) else callee
+        if _calls_what_it_gets(callee):
+            return functools.partial(_hand_over, session, callee)
+        return functools.partial(self._of_torch, session, callee) if _is_torchs(callee) else callee
+
+    def operate(self, name: str, left: Any, right: Any) -> Any:
+        """Evaluate an operator: as a boundary where code of a program evaluates it.  name: of the node of syntax."""
+        written = OPERATORS[name]
+        methods = methods_of(written, left, right) if self._functions else []
+        session = current_session() if methods else None
+        if session is None or not any(map(self.is_library_callee, methods)) or not holds_tensor((left, right)):
+            return written.function(left, right)
+        return _offer(session, written.call, left, right)
 
     def is_library_callee(self, callee: Any) -> bool:
         """Return whether a callee is a function, method or callable object from outside test files and libraries."""
@@ -76,7 +94,7 @@ class CallBoundary:
         plain = inspect.unwrap(function)
         if not isinstance(plain, types.FunctionType) or _returns_later(plain):
             return False
-        name = (getattr(plain, "__module__", None) or "").partition(".")[0]
+        name = home_of(plain).partition(".")[0]
         path = plain.__code__.co_filename
         if name in BUILDING_BLOCKS or name.startswith(("pytest", "_pytest")) or path.startswith("<"):
             return False
@@ -85,7 +103,7 @@ class CallBoundary:
     def _module(self, session: Any, module: torch.nn.Module) -> Any:
         """Return what stands for a module: one that inherits its `__call__` is met when torch calls it."""
         own = underlying_function(type(module).__call__)
-        called_by_torch = own is None or (own.__module__ or "").partition(".")[0] in BUILDING_BLOCKS
+        called_by_torch = own is None or home_of(own).partition(".")[0] in BUILDING_BLOCKS
         if called_by_torch and self._modules:
             return module
         if called_by_torch:
@@ -115,6 +133,33 @@ class CallBoundary:
             session.learned = True
         return result
 
+    def _of_torch(self, session: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function of torch: a boundary where an object of a program answers it, by `__torch_function__`."""
+        if not any(map(_answers_torch, args)):
+            return callee(*args, **kwargs)
+        return _offer(session, self._torch_calls.setdefault(callee, _calling(callee)), *args, **kwargs)
+
+    def _builds(self, kind: type) -> bool:
+        """Return whether a class is of a program, and its `__init__` is code of Python's."""
+        if not self._functions or home_of(kind).partition(".")[0] in BUILDING_BLOCKS:
+            return False
+        start = getattr(kind, "__init__", None)
+        return (
+            isinstance(start, types.FunctionType)
+            and self.is_programs_own(start)
+            and self._written_in(start) not in self._test_files
+        )
+
+    def _construction(self, session: Any, kind: type, /, *args: Any, **kwargs: Any) -> Any:
+        """Make an object: judged only in a body that calls nothing else which computes."""
+        if session.judges_constructions:
+            return _offer(session, self._constructors.setdefault(kind, _constructing(kind)), *args, **kwargs)
+        calls, outside = len(session.calls), session.outside.count
+        made = kind(*args, **kwargs)
+        if session.outside.count > outside and len(session.calls) == calls and not session.inside:
+            session.has_constructed = True
+        return made
+
     def _written_in(self, function: types.FunctionType) -> str:
         plain = inspect.unwrap(function)
         return plain.__code__.co_filename if isinstance(plain, types.FunctionType) else ""
@@ -142,19 +187,48 @@ def is_transformed(function: types.FunctionType) -> bool:
     if not (function.__globals__.get("__name__") or "").startswith("torch._functorch"):
         return False
     inner = inspect.unwrap(function)
-    root = (getattr(inner, "__module__", None) or "").partition(".")[0]
+    root = home_of(inner).partition(".")[0]
     return isinstance(inner, types.FunctionType) and inner is not function and root not in BUILDING_BLOCKS
 
 
-def _calling(transformed: types.FunctionType) -> Callable[..., Any]:
-    """Return a function that calls one of torch.func's: compilers capture that call, and not torch's own code."""
+def _calling(function: Any) -> Callable[..., Any]:
+    """Return a function that calls one of torch's: compilers capture that call, and not torch's own code."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return transformed(*args, **kwargs)
+        return function(*args, **kwargs)
 
-    inner = inspect.unwrap(transformed)
-    call.__name__, call.__qualname__ = inner.__name__, inner.__qualname__
+    inner = inspect.unwrap(function)
+    call.__name__ = inner.__name__
+    call.__qualname__ = (
+        f"torch.{inner.__name__}" if isinstance(inner, types.BuiltinFunctionType) else inner.__qualname__
+    )
     return call
+
+
+def _is_torchs(callee: Any) -> bool:
+    """Return whether this is a function in torch's namespaces, which objects of a program may answer."""
+    return isinstance(callee, types.BuiltinFunctionType | types.FunctionType) and (
+        vars(torch).get(callee.__name__) is callee or home_of(callee).startswith("torch.nn.functional")
+    )
+
+
+def _answers_torch(value: object) -> bool:
+    kind = type(value)
+    return (
+        not isinstance(value, torch.Tensor)
+        and hasattr(kind, "__torch_function__")
+        and home_of(kind).partition(".")[0] not in BUILDING_BLOCKS
+    )
+
+
+def _constructing(kind: type) -> Callable[..., Any]:
+    """Return a function that makes an object of a class: compilers take functions."""
+
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        return kind(*args, **kwargs)
+
+    construct.__name__, construct.__qualname__ = kind.__name__, kind.__qualname__
+    return construct
 
 
 def _returns_later(function: types.FunctionType) -> bool:

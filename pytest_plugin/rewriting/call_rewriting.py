@@ -16,13 +16,15 @@ import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
 
 HELPER = "@plumbline_boundary"  # not an identifier, so that it cannot clash with a name of the user
+_OPERATORS = ("Add", "Sub", "Mult", "MatMult", "Div", "Pow")  # those of written_operators.py
 _PYTEST_NAMES = ("@pytest_ar", "@py_builtins")
 _FOLDER_NAMES = ("test", "tests", "testing", "unit_tests")
+_RUNNERS = ("builtins", "unittest", "torch")
 _IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  # never judged, and some look around
 
 
 class BoundaryCalls(ast.NodeTransformer):
-    """Puts the boundary in front of every callee; line and column numbers stay."""
+    """Puts the boundary in front of every callee, and in place of operators; line and column numbers stay."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Rewrite one call, and the calls inside it."""
@@ -32,6 +34,18 @@ class BoundaryCalls(ast.NodeTransformer):
         helper = ast.copy_location(ast.Name(HELPER, ast.Load()), node.func)
         node.func = ast.copy_location(ast.Call(helper, [node.func], []), node.func)
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Rewrite one operator, and the calls in its operands."""
+        self.generic_visit(node)
+        name = type(node.op).__name__
+        if name not in _OPERATORS:
+            return node
+        helper = ast.Attribute(ast.Name(HELPER, ast.Load()), "operate", ast.Load())
+        call = ast.Call(helper, [ast.Constant(name), node.left, node.right], [])
+        for part in (call, helper, helper.value, call.args[0]):
+            ast.copy_location(part, node)
+        return call
 
 
 def _is_assertion_helper(callee: ast.expr) -> bool:
@@ -85,6 +99,7 @@ class CallRewriter:
             if isinstance(module, types.ModuleType):
                 files.add(Path(str(module.__file__)))
                 yield module
+            yield from _modules_of_inherited_tests(getattr(item, "cls", None))
         folders = {folder for file in files for folder in _test_folders(file)}
         around = {self._config.rootpath, *(file.parent for file in files)}
         patterns = self._config.getini("python_files")
@@ -125,6 +140,16 @@ class CallRewriter:
         ):
             self._swapped.append((function, old))
             function.__code__ = new
+
+
+def _modules_of_inherited_tests(owner: type | None) -> Iterator[types.ModuleType]:
+    """Yield the modules whose classes hand tests down to this one: a package may keep them among its sources."""
+    for base in getattr(owner, "__mro__", ()):
+        home = str(base.__module__)
+        if home.partition(".")[0] not in _RUNNERS and any(name.startswith("test") for name in vars(base)):
+            module = sys.modules.get(home)
+            if isinstance(module, types.ModuleType):
+                yield module
 
 
 def _test_folders(path: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import inspect
 import logging
 import math
 import operator
+import pickle
 import re
 import typing
 from collections import ChainMap, UserDict, UserString, deque
@@ -168,6 +169,41 @@ class CopyHook:
 
     def __deepcopy__(self, memo):
         return CopyHook(self.v + 100)
+
+
+class Scaled:
+    factor = 2
+
+    def __init__(self, by):
+        self.by = by
+
+
+class ScaledTwice(Scaled):
+    factor = 4
+
+
+@program(A)
+def classes_in_their_order(a):
+    kind = type(ScaledTwice(1))
+    return a * sum(base.factor for base in inspect.getmro(kind) if hasattr(base, "factor")), inspect.getmro(kind)[1:]
+
+
+def remembered(cache, *args, **kwargs):
+    key = args, pickle.dumps(kwargs), pickle.dumps(args[0])
+    return cache.setdefault(key, len(key[1]))
+
+
+@program(A)
+def keys_that_are_pickled(a):
+    cache = {}
+    return a * remembered(cache, "name"), a + remembered(cache, 2.5), len(cache), pickle.dumps(None)
+
+
+@program(A, graphs=2, breaks=1)
+def pickles_of_more_than_one_object(a):
+    b = a + 1
+    text = pickle.dumps([1, 2])
+    return b * len(text), text
 
 
 @program(A)

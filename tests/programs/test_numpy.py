@@ -45,6 +45,32 @@ def index_argument(xs, k):
     return xs[k] + k, xs[0][k - 1]
 
 
+PLACES = np.triu_indices(3, k=1)
+
+
+@program(make=lambda: (torch.zeros(3, 3), torch.arange(3.0)))
+def arrays_from_outside_as_indices(a, v):
+    a[PLACES[0], PLACES[1]] = v
+    return a[PLACES[0]], a[:, PLACES[1]] * 2, a[PLACES]
+
+
+@program(make=lambda: (torch.arange(6.0).reshape(2, 3), np.array([2, 0, -1], dtype=np.int32)))
+def arrays_as_indices(a, places):
+    return a[:, places], a.T[places], a[0][np.array([1, 2])], a[np.array([[0, 1]]), 1]
+
+
+@program(make=lambda: (torch.arange(6.0).reshape(2, 3), np.array([True, False, True])))
+def arrays_as_masks(a, mask):
+    a[:, mask] = 7.0
+    a[np.array([False, True])] = 1.0
+    return a
+
+
+@program(make=lambda: (torch.arange(6.0).reshape(2, 3), np.array([[0, 1], [1, 0]])), graphs=2, breaks=1)
+def array_with_two_dimensions_alone(a, places):
+    return (a + 1)[places] * 2
+
+
 @program(A)
 def dtype_of_numbers_in_tensors(a):
     return a + 1, torch.tensor(np.float64(2.0)), torch.as_tensor(np.int32(2)), torch.full((2,), np.float64(2.0))

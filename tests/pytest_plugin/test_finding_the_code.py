@@ -47,6 +47,24 @@ class Boxes:
     def area(self):
         return self.data[..., 0] * self.data[..., 1]
 
+class Mask:
+    def __init__(self, size):
+        self.mask = torch.ones(size).cumsum(0) * 2
+
+class Diagonal:
+    def __init__(self, diagonal):
+        self.diagonal = diagonal
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return args[0].diagonal * args[1]
+
+    def __matmul__(self, other):
+        return self.diagonal * other
+
+    def __rsub__(self, other):
+        return other - self.diagonal
+
 class Double(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -83,6 +101,10 @@ FORMS = {
     "a module that is handed to a function": ("mylib.predict(mylib.Flow(), x)", "Flow"),
     "a function that reads a module": ("mylib.norm_of(mylib.Flow())", "norm_of"),
     "a function of numbers": ("mylib.grid(4)", "grid"),
+    "an object whose construction computes": ("mylib.Mask(3)", "Mask"),
+    "a function of torch's that an object answers": ("torch.matmul(mylib.Diagonal(x), x)", "torch.matmul"),
+    "an operator of an object": ("mylib.Diagonal(x) @ x", "operator.matmul"),
+    "an operator of the right operand": ("1 - mylib.Diagonal(x)", "operator.sub"),
     "a function under a transform": ("torch.func.grad(lambda t: mylib.scale(t).sum())(x)", "<lambda>"),
     "a function given to gradcheck": (
         "torch.autograd.gradcheck(lambda t: mylib.scale(t), (x.double().requires_grad_(),))",
@@ -168,3 +190,38 @@ def test_helpers_below_a_folder_of_tests_are_tests(real: PluginRuns) -> None:
     )
     result = real.run("-v", "--compile-compilers=plumbline", backends="eager")
     assert " scale: " in result.stdout.str(), result.stdout.str()
+
+
+def test_tests_that_a_package_hands_down_are_tests(real: PluginRuns) -> None:
+    case = "class Cases:\n    def test_scale(self):\n        mylib.scale(torch.ones(2))\n"
+    real.pytester.makepyfile(mylib_cases=f"import mylib, torch\n\n{case}")
+    real.write("from mylib_cases import Cases\n\nclass TestScale(Cases):\n    pass\n")
+    result = real.run("-v", "--compile-compilers=plumbline", backends="eager")
+    assert " scale: " in result.stdout.str(), result.stdout.str()
+
+
+def test_construction_is_not_judged_beside_other_calls(real: PluginRuns) -> None:
+    _, line = judged(real, "mylib.scale(mylib.Mask(3).mask)")
+    assert " scale: 1 call judged" in line
+
+
+def test_cases_of_unittest_run_again_too(real: PluginRuns) -> None:
+    real.write("""
+import unittest
+
+import mylib
+
+class TestMask(unittest.TestCase):
+    def setUp(self):
+        self.size = 3
+
+    def test_it(self):
+        self.assertEqual(mylib.Mask(self.size).mask.tolist(), [2.0, 4.0, 6.0])
+
+    def test_wrong_size(self):
+        self.assertEqual(mylib.Mask(self.size).mask.tolist(), [2.0])
+""")
+    result = real.run("-v", "--compile-compilers=plumbline", backends="eager")
+    assert outcomes(result) == {"passed": 1, "failed": 1}
+    assert " Mask: 1 call judged" in result.stdout.str(), result.stdout.str()
+    assert "AttributeError" not in result.stdout.str()

@@ -244,3 +244,28 @@ class TestCase(unittest.TestCase):
         self.net(torch.randn(4, 3))
 """)
     assert outcomes(runs.run()) == {"vacuous": 3}
+
+
+def test_a_seed_that_a_test_sets_in_its_set_up_holds(runs: PluginRuns) -> None:
+    runs.write("""
+import random, unittest
+
+FIRST = random.Random(42).random()
+
+@pytest.fixture
+def seeded():
+    random.seed(42)
+
+def test_fixture(seeded, compiled):
+    assert compiled(planned(lambda: 1))() == 1
+    assert random.random() == FIRST
+
+class TestCase(unittest.TestCase):
+    def setUp(self):
+        random.seed(42)
+
+    def test_case(self):
+        self.assertEqual(random.random(), FIRST)
+""")
+    result = runs.run()
+    assert outcomes(result) == {"passed": 3, "vacuous": 3}

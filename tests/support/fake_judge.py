@@ -42,6 +42,7 @@ class FakeSession:
     ) -> None:
         self.variant, self.boundary, self.options, self.targets = variant, boundary, options, targets
         self.request, self.learned, self.inside, self.outside = request, False, False, SimpleNamespace(count=0)
+        self.has_constructed = self.judges_constructions = False
         self.mode, self.keep_frames, self.calls = "judge", False, []
         self.active = False
         FakeSession.opened.append(self)

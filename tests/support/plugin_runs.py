@@ -7,12 +7,13 @@ import pytest
 from _pytest.pytester import SysModulesSnapshot
 
 from support.fake_judge import COMPILERS, FakeSession
+from support.other_plugins import WITHOUT_OTHERS
 
 # Loaded once here: patches must stick to one module.
 for preloaded in ("torch", "plumbline.pytest_plugin.active", "plumbline.pytest_plugin.rewriting.call_boundary"):
     importlib.import_module(preloaded)
 
-QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider")
+QUIET = (*WITHOUT_OTHERS, "-p", "no:cacheprovider")
 WRITTEN = ("test_", "mylib", "conftest", "broken_module")  # what tests write; all other modules outlive an inner run
 
 

@@ -24,6 +24,7 @@ from .numpy_rows import METHODS
 from .numpy_values import (
     DTYPES,
     FLOATS,
+    INDEX_DTYPES,
     ArrayValue,
     KnownArray,
     NumpyScalar,
@@ -114,6 +115,15 @@ class TensorArray(OverTensor):
         if not self.tensor.fake.dim():
             ctx.throw(TypeError, "len() of unsized object")
         return self.tensor.length(ctx)
+
+    def index_tensor(self, ctx: CaptureContext, *, alone: bool) -> Value:
+        """Return the tensor: torch reads positions as int64, and copies what it reads."""
+        fake = self.tensor.fake
+        if fake.dtype not in INDEX_DTYPES or not fake.dim() or (alone and fake.dim() > 1):
+            return self
+        if fake.dtype in (torch.bool, torch.int64):
+            return self.tensor
+        return ctx.graph.call("call_method", "to", [self.tensor, ctx.known(torch.int64)], {})
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Give the view of a row or a range; one element is a number, rows by a list are a copy."""

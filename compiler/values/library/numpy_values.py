@@ -14,6 +14,7 @@ from ..python.containers.tuples import TupleValue
 from ..reasons import NUMPY, Break
 from ..rule_tables import wraps_type
 from ..source import Injected, Source
+from ..torch.array_keys import ArrayKey
 from ..torch.tensor import TensorValue
 from ..type_attributes import require_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -173,7 +174,7 @@ class SharedMemory:
     has_tensor: bool = False
 
 
-class ArrayValue(Value):
+class ArrayValue(ArrayKey):
     """A NumPy array or scalar; operators and comparisons are one thing to it."""
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
@@ -195,6 +196,13 @@ class OverTensor(ArrayValue):
     """An array or a number over the memory of a tensor of the graph."""
 
     tensor: TensorValue
+
+
+MOST_INDICES = 4096
+"""Known indices that a graph carries as a constant."""
+
+INDEX_DTYPES = (torch.bool, torch.int8, torch.int16, torch.int32, torch.int64)
+"""Of arrays in a subscript: a mask, or positions, which torch reads as int64."""
 
 
 class KnownArray(ArrayValue):
@@ -234,6 +242,14 @@ class KnownArray(ArrayValue):
             if isinstance(other, OverTensor):
                 return other.operate(ctx, function, left, right, inplace=False)
         return fold_known(ctx, function, [left, right], {})
+
+    def index_tensor(self, ctx: CaptureContext, *, alone: bool) -> Value:
+        """Return a constant tensor of positions, or a mask."""
+        array = self.array
+        if array.dtype.kind not in "bi" or array.size > MOST_INDICES or not array.ndim or (alone and array.ndim > 1):
+            return self
+        dtype = torch.bool if array.dtype.kind == "b" else torch.int64
+        return ctx.graph.call("call_function", torch.tensor, [ctx.known(array.tolist())], {"dtype": ctx.known(dtype)})
 
     def length(self, ctx: CaptureContext) -> Value:
         """Evaluate len."""

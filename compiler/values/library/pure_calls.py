@@ -2,6 +2,7 @@
 
 import cmath
 import os
+import pickle
 import posixpath
 import re
 import string
@@ -95,6 +96,20 @@ def _iterator_rule(function: Callable[..., Any]) -> CallRule:
 calls(re.finditer)(_iterator_rule(re.finditer))
 for _function in {id(function): function for function in _PURE}.values():
     calls(_function)(_rule(_function))
+
+
+@calls(pickle.dumps)
+def _dumps(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Pickle one number, text or empty container; of more, the bytes tell which parts are one object."""
+    value = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
+    known = value.constant() if value is not None and value.contents is None and value.is_constant() else ...
+    if type(known) not in _PICKLED or (isinstance(known, _SIZED) and known):
+        raise Break(ARGUMENT_NOT_KNOWN, "pickle.dumps of more than one number, text or empty container")
+    return fold(ctx, pickle.dumps, known)
+
+
+_SIZED = (dict, list, tuple)
+_PICKLED = (*_SIZED, int, float, bool, str, bytes, type(None))
 
 
 def pure_method_rule(function: object) -> CallRule | None:

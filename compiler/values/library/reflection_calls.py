@@ -48,6 +48,14 @@ def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return fold(ctx, inspect.signature, target.constant())
 
 
+@calls(inspect.getmro)
+def _getmro(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 1 or kwargs:
+        refuse_arguments(ctx, inspect.getmro, args, kwargs)
+        raise Break(ARGUMENT_NOT_KNOWN, "inspect.getmro by keyword")
+    return ctx.realize(args[0]).get_attr(ctx, "__mro__")
+
+
 def _plain_copy(function: FunctionValue) -> types.FunctionType:
     """Return a real function with the parameters of one made while capturing; Break if a default is not known."""
     defaults = tuple(value.constant() for value in function.defaults)

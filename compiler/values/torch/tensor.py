@@ -29,6 +29,7 @@ from ..reasons import (
 )
 from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .array_keys import with_index_tensors
 from .deferred_numbers import DeferredNumber, deferred
 from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, tells_history, with_spent_history
 
@@ -299,6 +300,7 @@ class TensorValue(Value):
         replaced = self.replaced(ctx, "__getitem__")
         if replaced is not None:
             return ctx.call(replaced, [key], {})
+        key = with_index_tensors(ctx, key)
         selected = select_item(ctx, self, self.fake.dim(), key)
         if selected is not None:
             selection, rest = selected
@@ -312,7 +314,7 @@ class TensorValue(Value):
         if replaced is not None:
             ctx.call(replaced, [key, value], {})
             return
-        value = ctx.realize(value)
+        key, value = with_index_tensors(ctx, key), ctx.realize(value)
         if value.is_constant() and isinstance(value.constant(), numpy.generic):
             _try_to_assign(ctx, value.constant(), self.fake.dtype)
         selected = select_item(ctx, self, self.fake.dim(), key)

@@ -130,6 +130,16 @@ def test_negative_base_to_a_tensor():
     torch.compile(lambda x: (-2) ** x)(torch.tensor([0.0, 2.0, 3.0]))
 
 
+def test_larger_of_a_number_and_not_a_number():
+    """max() of two tensors keeps the first one, unless the second is larger; nan never is."""
+    torch.compile(lambda x: max(x[0], x[1]))(torch.tensor([1.0, float("nan")]))
+
+
+def test_gradient_of_the_larger_of_two_equal_tensors():
+    """max() of two equal tensors is the first one, which takes the whole gradient."""
+    torch.compile(lambda x: max(x[0], x[1]))(torch.tensor([2.0, 2.0], requires_grad=True))
+
+
 def test_loop_variable_of_a_closure():
     """Three closures share one variable, which is 2 when they are called."""
 

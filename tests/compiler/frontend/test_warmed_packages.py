@@ -8,6 +8,7 @@ import torch
 import plumbline
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.frontend import warmed_packages
+from plumbline.oracle.harness.session import JudgeSession
 
 
 def imported(monkeypatch, get_backend):
@@ -30,3 +31,13 @@ def test_a_package_of_another_form_is_left_alone(monkeypatch):
     with recording() as events:
         assert plumbline.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item() == 2
     assert not [event for event in events if isinstance(event, CompilerFailed)]
+
+
+def test_what_is_warmed_is_no_change_of_a_judged_call(monkeypatch):
+    kinds = {}
+    imported(monkeypatch, lambda tensor: kinds.setdefault(type(tensor), "torch"))
+    session = JudgeSession(compiler="plumbline", backend="eager")
+    with session:
+        session.compiled(lambda x: x + len(kinds))(torch.ones(1))
+    assert [call.verdict.kind.value for call in session.calls] == ["EQUAL"]
+    assert kinds == {torch.Tensor: "torch"}
