@@ -23,7 +23,6 @@ from .codegen.c_segments import c_text
 from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
-from .codegen.timed_steps import noting
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
@@ -39,6 +38,7 @@ from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .schedule.execution_plan import plan_execution
 from .schedule.schedule import Pass, passes_in_force, schedule
+from .schedule.timed_steps import noting
 from .stored.graph_store import StoredPart, describe
 from .stored_code import plain_code
 

@@ -23,6 +23,7 @@ def beside(module: str) -> tuple[str, ...]:
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inner runs load the plugins that they are told to load, whatever is installed."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # of the outer run: an inner one has no workers
 
 
 OURS = ("-p", "plumbline.pytest_plugin.plugin", "-W", "ignore::pytest.PytestAssertRewriteWarning")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..base.events import KernelRan, record
 from ..loops.ir import Extern
-from ..schedule.execution_plan import ExecutionPlan
-from ..schedule.work import work_of
-from .host_call import Note
+from .execution_plan import ExecutionPlan
+from .work import work_of
 
 
-def noting(plan: ExecutionPlan) -> Note:
+def noting(plan: ExecutionPlan) -> Callable[[int, float], None]:
     """Return what a timed host calls behind each step: it puts the time, and how much was done, on record."""
     rows: dict[int, KernelRan] = {}
 
