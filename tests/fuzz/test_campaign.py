@@ -71,6 +71,8 @@ def test_an_interrupt_ends_cleanly_with_what_was_found():
 
 def test_an_interrupt_while_shrinking_keeps_the_failure():
     class Impatient(OffByOneCompiler):
+        count = 0
+
         def compile(self, target, backend, request, *, rng):
             self.count += 1
             if self.count == 9:

@@ -329,7 +329,8 @@ def drop(run, make):
 
 @pytest.fixture(autouse=True)
 def no_collector():
-    drop(plumbline.compile(straight, backend="eager"), tensors(2))  # what torch imports for the first capture
+    for backend in ("eager", "aot_eager"):  # what is imported for the first capture and the first trace
+        drop(plumbline.compile(straight, backend=backend), tensors(2))
     gc.disable()
     yield
     gc.enable()

@@ -340,8 +340,8 @@ def backward_with(one: object, other: object) -> Callable[[Any], Any]:
 
 def host_text(before: str, after: str) -> Plant:
     def make(write_host: Any) -> Any:
-        def planted(*args: Any) -> Any:
-            host = write_host(*args)
+        def planted(*args: Any, **how: Any) -> Any:
+            host = write_host(*args, **how)
             return replace(host, text=host.text.replace(before, after))
 
         return planted

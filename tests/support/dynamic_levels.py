@@ -11,7 +11,7 @@ from plumbline.compiler.autograd.dynamic_arguments import Fits, TracedSizes
 from plumbline.compiler.base.events import KernelBuilt, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.torch_facts import enable_python_dispatcher
-from plumbline.compiler.dynamic_forms import condition
+from plumbline.compiler.dynamic_forms import condition, condition_text
 from plumbline.compiler.graph.dynamic_sizes import with_size_inputs
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.tracer import AtenRecorder
@@ -102,5 +102,5 @@ class DynamicProgram:
         with assumptions() as assumed:
             lowered = verify(lower_graph(self.gm, dict(zip(symbols, sizes, strict=True))), "lowering")
             fused = schedule(lowered, STRICT)
-        self.loops.append((condition(symbols, list(assumed)), lowered, fused))
+        self.loops.append((condition(symbols, condition_text(list(assumed))), lowered, fused))
         return lowered, fused

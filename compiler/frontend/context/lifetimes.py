@@ -104,10 +104,10 @@ def break_where_frame_ends(frames: Sequence[FrameState], given: Container[int]) 
     """
     if len(frames) < 2:
         return
-    returned = frames[-1].returned
+    returned, instead = frames[-1].returned, frames[-1].instead  # of `__init__`, the object that is being made
     for value in frames[-1].locals.values():
         ending = [value] if _is_given(value, given) else _given_in(value, given)
-        if not ending or value is returned or _is_held_by(frames[:-1], value):
+        if not ending or value is returned or value is instead or _is_held_by(frames[:-1], value):
             continue
         if ending[0] is value or returned is None or not reaches(returned, [value]):
             for one in ending:

@@ -170,8 +170,8 @@ def text_replaced(before: str, after: str, only: str = "") -> Callable[[Original
 
 def host_replaced(before: str, after: str) -> Callable[[Original], Original]:
     def make(write_host: Original) -> Original:
-        def planted(*args: object) -> object:
-            host = write_host(*args)
+        def planted(*args: object, **how: object) -> object:
+            host = write_host(*args, **how)
             assert before in host.text
             return replace(host, text=host.text.replace(before, after))
 
