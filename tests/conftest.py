@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,7 +54,10 @@ def fixed_seeds() -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_shared() -> None:
-    """Let no test find what another has compiled."""
+def nothing_shared() -> Iterator[None]:
+    """Let no test find what another has compiled, or its judge between a program and what `compile` returns."""
     if shared := sys.modules.get("plumbline.compiler.frontend.units.shared_units"):
         shared.forget_units()
+    yield
+    if interception := sys.modules.get("plumbline.oracle.harness.interception"):
+        interception.stop_intercepting()
