@@ -70,11 +70,19 @@ def _source(call: LoweringCall) -> LoopTensor:
         raise NoLowering("batch norm of half precision, or without channels")
     if not surely_at_least(product(source.shape), 1):
         raise NoLowering("batch norm of nothing")
+    if not _is_laid_out_as_images_are(call.results[0]):
+        raise NoLowering("batch norm of another layout, which eager's kernel does not keep")
     for name in ("weight", "bias", "running_mean", "running_var"):
         value = call.arguments.get(name)
         if value is not None and (not isinstance(value, LoopTensor) or value.dtype != source.dtype):
             raise NoLowering(f"batch norm with a {name} of another dtype")
     return source
+
+
+def _is_laid_out_as_images_are(result: torch.Tensor) -> bool:
+    """Return whether channels are innermost or in their place: shape rules keep any layout, kernels only these."""
+    innermost = {4: torch.channels_last, 5: torch.channels_last_3d}.get(result.dim(), torch.contiguous_format)
+    return result.is_contiguous() or result.is_contiguous(memory_format=innermost)
 
 
 def _applied(call: LoweringCall) -> Result:

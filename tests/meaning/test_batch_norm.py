@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+import plumbline
 from support.backend_levels import as_tuple, run_levels, same_form
 
 pytestmark = pytest.mark.cc
@@ -77,3 +78,17 @@ def test_sums_overflow_and_vanish_where_eagers_do(size: float) -> None:
     wanted = as_tuple(saved(*inputs))
     for outputs in run_levels(saved, inputs).values():
         torch.testing.assert_close(outputs, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("strides", [(6, 1, 2), (1, 1, 2), (2, 6, 1)])
+def test_results_lie_as_eagers_where_shape_rules_would_keep_another_layout(strides):
+    """Eager's kernel knows channels in their place and innermost; a transposed sequence comes out contiguous."""
+    x = torch.empty_strided((1 if strides[0] == 1 else 2, 2, 3), strides).copy_(torch.arange(6.0).reshape(2, 3))
+
+    def program(x):
+        return torch._native_batch_norm_legit(x, None, None, True, 0.5, 1e-5)[0]
+
+    for dynamic in (False, True):
+        result = plumbline.compile(program, dynamic=dynamic)(x)
+        torch.testing.assert_close(result, program(x))
+        assert result.stride() == program(x).stride()
