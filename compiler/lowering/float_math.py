@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isfinite, pi, sqrt
+from math import inf, isfinite, nan, pi, sqrt
 
 import torch
 
@@ -166,16 +166,26 @@ def _power_by_number(b: B, x: Scalar, exponent: float, stored: torch.dtype) -> S
 def _power_of_single(b: B, x: Scalar, exponent: float) -> Scalar:
     """Return x ** exponent as of the exponent in double precision, which eager rounds in whole vectors alone.
 
-    x ** (near + rest) = x ** near * (1 + rest * log(x)), where the rest is what single precision leaves.
+    x ** (near + rest) = x ** near * (1 + rest * log(x)), where the rest is what single precision leaves.  That holds
+    where the power is neither 0 nor infinite, for then the rest is small.  A whole number that is odd leaves an even
+    one when it is large, of which the sign of x is lost.
     """
     near = float(torch.tensor(exponent, dtype=torch.float32, device="cpu").item())
-    power = b.op("pow", x, number(b, near, x))
     rest = exponent - near
     if not rest or not isfinite(rest):
-        return power
-    factor = b.op("add", number(b, 1, x), b.op("mul", number(b, rest, x), b.op("log", x)))
-    finite = b.op("where", b.op("lt", x, number(b, inf, x)), b.op("mul", power, factor), power)
-    return b.op("where", b.op("gt", x, number(b, 0, x)), finite, power)
+        return b.op("pow", x, number(b, near, x))
+    is_odd = exponent % 2 == 1
+    base = b.op("abs", x) if is_odd else x
+    power = b.op("pow", base, number(b, near, x))
+    factor = b.op("add", number(b, 1, x), b.op("mul", number(b, rest, x), b.op("log", base)))
+    is_moderate = b.op("bit_and", b.op("gt", power, number(b, 0, x)), b.op("lt", power, number(b, inf, x)))
+    moderate = b.op("where", is_moderate, b.op("mul", power, factor), power)
+    if is_odd:
+        return b.op("copysign", moderate, x)
+    if exponent % 1 and not near % 1:  # no real number is the power of a negative one; that of -inf is as of inf
+        is_negative = b.op("bit_and", b.op("lt", x, number(b, 0, x)), b.op("gt", x, number(b, -inf, x)))
+        power = b.op("where", is_negative, number(b, nan, x), power)
+    return b.op("where", b.op("gt", x, number(b, 0, x)), moderate, power)
 
 
 @lowers(aten.pow.Tensor_Scalar)

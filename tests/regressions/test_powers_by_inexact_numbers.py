@@ -19,3 +19,13 @@ def test_the_exponent_is_not_rounded(exponent: float) -> None:
     given = torch.tensor([*SPECIAL, 2147483647.0])
     got = plumbline.compile(lambda x: x**exponent)(given)
     torch.testing.assert_close(got, (given.double() ** exponent).float(), rtol=4e-7, atol=1e-44, equal_nan=True)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("exponent", [9999999999.0, 16777217.0, -16777217.0, 1e10, 4e9 + 0.5])
+def test_large_exponents(exponent: float) -> None:
+    """What is left of 9999999999 is -1: a correction by it means nothing where the power is infinite."""
+    given = torch.tensor([*SPECIAL, 5e9, -5e9, 3.0, 1.0000001, -1.0000001, 0.9999999, 1.000005, -0.999995])
+    got = plumbline.compile(lambda x: x**exponent)(given)
+    torch.testing.assert_close(got, (given.double() ** exponent).float(), rtol=2e-6, atol=1e-44, equal_nan=True)
+    assert torch.equal(got.signbit()[~got.isnan()], (given.double() ** exponent).signbit()[~got.isnan()])
