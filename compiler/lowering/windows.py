@@ -6,8 +6,6 @@ the border are moved to the nearest place inside, which the window has anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from ..loops.body import Access, Scalar, ScalarBuilder
@@ -188,9 +186,8 @@ def lower_nearest_backward(call: LoweringCall) -> LoopTensor:
         raise NoLowering("many repetitions, or half precision, which eager rounds at each step")
 
     def element(b: B, index: Index) -> Scalar:
-        rows: Callable[[int], Expr] = lambda n: scale(index[-2], high) + n  # noqa: E731  two of a kind
-        columns: Callable[[int], Expr] = lambda n: scale(index[-1], wide) + n  # noqa: E731  two of a kind
-        places = [(rows(row), columns(column)) for row in range(high) for column in range(wide)]
+        first, beside = scale(index[-2], high), scale(index[-1], wide)
+        places = [(first + row, beside + column) for row in range(high) for column in range(wide)]
         return _total(b, [grad.at(b, (*index[:-2], *place)) for place in places])
 
     return call.elements(element)
