@@ -32,6 +32,7 @@ from .memory_overlap import (
     lies_within,
     overlap,
     overlaps_itself,
+    repeats,
     same_places,
     same_steps,
     same_unused_strides,
@@ -137,7 +138,8 @@ class Functionalizer:
         if target in _READS_STORAGE:
             self._demand_plain_memory(node)
         source = argument(node, 0) if target in _WITH_A_PART_REPLACED else None
-        if isinstance(source, fx.Node) and overlaps_itself(tensor_of(source)):  # eager copies its memory as it is
+        if isinstance(source, fx.Node) and overlaps_itself(tensor_of(source)) and not repeats(tensor_of(source)):
+            # eager copies what repeats element by element, and the memory of any other overlap as it is
             raise Unsupported("a write to a copy of memory that overlaps itself", hint="expected: it runs eagerly")
         new = self.result.emit(target, self._read_args(node.args), self._read_args(node.kwargs), value_of(node))
         if is_tensor(node):

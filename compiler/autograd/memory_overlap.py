@@ -35,6 +35,11 @@ def overlaps_itself(value: torch.Tensor) -> bool:
     return False
 
 
+def repeats(value: torch.Tensor) -> bool:
+    """Return whether the tensor is expanded: a dimension of stride 0 has more than one element."""
+    return any(step == 0 and size > 1 for step, size in zip(value.stride(), value.shape, strict=True))
+
+
 def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two views of one memory may share a place, the very same view excepted."""
     if same_places(a, b):

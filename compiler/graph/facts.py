@@ -85,7 +85,8 @@ _REDUCTION = _aten(
 )
 _FLOATS_ONLY = _aten(  # the CPU kernel refuses whole numbers; the shape rule does not
     "celu gelu glu hardshrink huber_loss hypot log_sigmoid_forward mish nextafter "
-    "smooth_l1_loss softplus std std_mean var var_mean _softmax _log_softmax"
+    "smooth_l1_loss softplus std std_mean var var_mean _softmax _log_softmax _softmax_backward_data "
+    "_log_softmax_backward_data"
 )
 _CHEAP_EXTERN = _aten("cat stack slice_scatter select_scatter constant_pad_nd flip")
 

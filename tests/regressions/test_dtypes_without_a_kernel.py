@@ -21,6 +21,8 @@ REFUSED = {
     "hypot": lambda x: torch.hypot(x, x),
     "glu": functional.glu,
     "smooth_l1_loss": lambda x: functional.smooth_l1_loss(x, x),
+    "softmax backward": lambda x: torch.ops.aten._softmax_backward_data(x, x, 0, x.dtype),
+    "log_softmax backward": lambda x: torch.ops.aten._log_softmax_backward_data(x, x, 0, x.dtype),
 }
 
 

@@ -28,3 +28,19 @@ def test_a_part_of_a_copy_that_overlaps_itself(overlapping, replaced, backend):
     found = plumbline.compile(program, backend=backend)(x)
     assert torch.equal(found, expected)
     assert found.stride() == expected.stride()
+
+
+@pytest.mark.parametrize("replaced", [REPLACED["select"], REPLACED["slice"]], ids=["select", "slice"])
+def test_an_expanded_gradient_of_a_replaced_part_stays_in_the_graph(replaced):
+    """The gradient of a sum repeats one number: eager copies it element by element."""
+    x = torch.randn(3, 2, requires_grad=True)
+
+    def program(x):
+        part = replaced(x * 1)
+        return part.sum(), part.sum(-1)
+
+    with plumbline.config.patch(strict=True):
+        whole, _ = plumbline.compile(program, backend="aot_eager")(x)
+        (found,) = torch.autograd.grad(whole, x)
+    (expected,) = torch.autograd.grad(program(x)[0], x)
+    assert torch.equal(found, expected)
