@@ -2,19 +2,24 @@
 
 A compiled backward has no history. Where somebody asks for one (`create_graph=True`), as a gradient penalty does, the
 graph as it was captured runs operator by operator on the inputs that it had, and autograd's own gradients of that are
-what eager gives. That needs the inputs as they were; they are not kept alive for it, so it cannot be done where one is
-gone or has changed, nor for graphs that would do something twice: write, draw, or put hooks on tensors.
+what eager gives. Only what is joined to the results whose gradients are asked for runs. It needs the inputs of that as
+they were. They are not kept alive for it, so it cannot be done where one is gone (what backward keeps is not) or has
+changed, nor for graphs that would do something twice: write, draw, or put hooks on tensors.
 """
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch import fx
 
+from ..base.torch_facts import lazy_module
 from ..graph.effects.undo import HOOKED, effects_of
+from ..graph.fx_nodes import add_output, copy_node
 from ..graph.graph_interpreter import interpret
+from ..graph.node_values import outputs, placeholders
 from .call_signature import CallSignature, OutputKind
 from .joint_program import JointProgram
 
@@ -28,6 +33,14 @@ class Differentiable:
     signature: CallSignature
     tangents: tuple[int, ...]
     constants: tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOfGraph:
+    """The calls joined to some results, which are its outputs.  read: whether each argument of the graph is used."""
+
+    gm: fx.GraphModule
+    read: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +58,65 @@ class CapturedAgain:
     constants: tuple[torch.Tensor, ...]
     tangents: tuple[int, ...]
     unreached: frozenset[int]
+    parts: dict[tuple[bool, ...], _PartOfGraph] = field(default_factory=dict, compare=False)  # made when asked for
 
     def note(self, tensors: Sequence[object]) -> tuple[Noted, ...]:
         """Return what is remembered of a call's inputs; it does not keep them alive."""
         read = (value for value in (*tensors, *self.constants) if isinstance(value, torch.Tensor))
         return tuple((weakref.ref(value), value._version) for value in read)
 
-    def inputs_of(self, noted: Sequence[Noted]) -> list[torch.Tensor] | None:
-        """Return the inputs of a call; None where one is gone, or anything that the graph reads was written to."""
-        found = [(reference(), version) for reference, version in noted]
-        values = [value for value, version in found if value is not None and value._version == version]
-        return values[: len(self.inputs)] if len(values) == len(found) else None
+    def inputs_of(self, noted: Sequence[Noted], pattern: tuple[bool, ...]) -> list[torch.Tensor | None] | None:
+        """Return the inputs of a call, None for what is not read; None where one of the others is gone or changed.
+
+        pattern: which results with a gradient have one.
+        """
+        read = self._part(pattern).read
+        values: list[torch.Tensor | None] = []
+        for number, (reference, version) in enumerate(noted):
+            value = reference()
+            if number >= len(self.inputs) or read[self.inputs[number]]:
+                if value is None or value._version != version:
+                    return None
+                values.append(value)
+            else:
+                values.append(None)
+        return values[: len(self.inputs)]
 
     def gradients(
-        self, originals: Sequence[torch.Tensor], sizes: Sequence[float], tangents: Sequence[torch.Tensor | None]
+        self, originals: Sequence[torch.Tensor | None], sizes: Sequence[float], tangents: Sequence[torch.Tensor | None]
     ) -> tuple[torch.Tensor | None, ...]:
         """Return one gradient per input, with a history.
 
-        originals: the inputs of the call.  sizes: its dynamic sizes.  tangents: one per result with a gradient, None
-        where there is none.
+        originals: the inputs of the call, None for what these results do not read.  sizes: its dynamic sizes.
+        tangents: one per result with a gradient, None where there is none.
         """
         with torch.enable_grad():  # each has a step of its own: an input may be a view of another one
-            tensors = [value.view_as(value) if value.requires_grad else value for value in originals]
+            tensors = [
+                value.view_as(value) if value is not None and value.requires_grad else value for value in originals
+            ]
+        part = self._part(tuple(tangent is not None for tangent in tangents))
         with self.program.state():
-            outputs = interpret(self.program.gm, self._arguments_of(tensors, sizes))
-        ends: list[Any] = [outputs[place] for place in self.tangents]
-        pairs = [(end, tangent) for end, tangent in zip(ends, tangents, strict=True) if tangent is not None]
-        asked = [place for place, value in enumerate(tensors) if value.requires_grad and place not in self.unreached]
+            ends: tuple[Any, ...] = interpret(part.gm, self._arguments_of(tensors, sizes))
+        asked = [
+            place
+            for place, value in enumerate(tensors)
+            if value is not None and value.requires_grad and place not in self.unreached
+        ]
         found = torch.autograd.grad(
-            [end for end, _ in pairs],
+            ends,
             [tensors[place] for place in asked],
-            [tangent for _, tangent in pairs],
+            [tangent for tangent in tangents if tangent is not None],
             create_graph=True,
             allow_unused=True,
         )
         by_place = dict(zip(asked, found, strict=True))
         return tuple(by_place.get(place) for place in range(len(tensors)))
+
+    def _part(self, pattern: tuple[bool, ...]) -> _PartOfGraph:
+        if pattern not in self.parts:
+            ends = [place for place, there in zip(self.tangents, pattern, strict=True) if there]
+            self.parts[pattern] = _part_of_graph(self.program.gm, ends)
+        return self.parts[pattern]
 
     def _arguments_of(self, tensors: Sequence[object], sizes: Sequence[float]) -> list[object]:
         """Return the arguments of a call."""
@@ -91,6 +127,28 @@ class CapturedAgain:
         for position, label in dynamic.numbers.items():
             arguments[position] = known[label]
         return arguments
+
+
+def _part_of_graph(gm: fx.GraphModule, ends: Sequence[int]) -> _PartOfGraph:
+    """Return all calls that are joined to these results by values made in the graph."""
+    results = outputs(gm.graph)
+    pending = [node for place in ends if isinstance(node := results[place], fx.Node)]
+    needed: set[fx.Node] = set()
+    while pending:
+        node = pending.pop()
+        if node not in needed and node.op != "output":
+            needed.add(node)
+            pending.extend(node.all_input_nodes)
+            if node.op != "placeholder":  # no input is written to; what is made here may be, by a call nobody reads
+                pending.extend(node.users)
+    needed.update(node for node in gm.graph.nodes if not node.all_input_nodes)  # grad mode, autocast
+    graph = fx.Graph()
+    new: dict[fx.Node, fx.Node] = {}
+    for node in gm.graph.nodes:
+        if node in needed and node.op != "output":
+            new[node] = copy_node(graph, node, new.__getitem__)
+    add_output(graph, [new[node] if isinstance(node := results[place], fx.Node) else node for place in ends])
+    return _PartOfGraph(lazy_module(gm, graph), tuple(bool(node.users) for node in placeholders(graph)))
 
 
 def captured_again(

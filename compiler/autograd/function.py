@@ -98,9 +98,11 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
             """Run the backward that fits the gradients that exist; under create_graph one that has a history."""
             pattern = tuple(gradients[index] is not None for index in pair.tangents)
             kept, anchor = _kept(ctx, pair, pattern)
-            if torch.is_grad_enabled() and pair.again and (inputs := pair.again.inputs_of(ctx.noted)) is not None:
-                tangents = [gradients[index] for index in pair.tangents]
-                return (None, *pair.again.gradients(inputs, ctx.sizes, tangents))
+            if torch.is_grad_enabled():
+                if (again := gradients_with_history(ctx, pair, gradients)) is not None:
+                    return (None, *again)
+                if anchor is None:  # nothing to hang a refusal on, and silence would lose a term
+                    raise _second_refused()
             with torch.no_grad():
                 results = _backward(ctx, pair, kept.values, gradients)
             if pair.parts and not keeps_graph():
@@ -209,6 +211,20 @@ def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, t
     return _Unpacked(dict(enumerate(values))), anchor
 
 
+def gradients_with_history(
+    ctx: Any, pair: CompiledPair, gradients: Sequence[torch.Tensor | None]
+) -> tuple[torch.Tensor | None, ...] | None:
+    """Return gradients that can be differentiated, one per input, from a second run; None where there can be none.
+
+    gradients: one per result of the graph.
+    """
+    if pair.again is None:
+        return None
+    tangents = [gradients[index] for index in pair.tangents]
+    inputs = pair.again.inputs_of(ctx.noted, tuple(tangent is not None for tangent in tangents))
+    return None if inputs is None else pair.again.gradients(inputs, ctx.sizes, tangents)
+
+
 def _keep_others(ctx: Any, pair: CompiledPair, kept: _Unpacked, pattern: Pattern) -> None:
     """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
     ctx.freed, spent = True, spent_with(pair.parts, pattern)
@@ -228,6 +244,16 @@ def _apart(value: object) -> object:
     return value.detach() if isinstance(value, torch.Tensor) and value.requires_grad else value
 
 
+def _second_refused() -> Unsupported:
+    """Return the error for gradients of gradients that the compiled form cannot give."""
+    return Unsupported(
+        "a gradient of a compiled graph's gradient is asked for",
+        why="its backward is once_differentiable: it was compiled for one pass, and the graph cannot run again "
+        "where it writes or draws, or an input is gone or has changed",
+        hint="keep its inputs as they are, or run this part uncompiled, for instance under plumbline.disable",
+    )
+
+
 class _SecondBackward(torch.autograd.Function):
     """Hands gradients on and raises when somebody differentiates them: silence would lose a term."""
 
@@ -241,12 +267,7 @@ class _SecondBackward(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         """Raise."""
         del ctx, gradients
-        raise Unsupported(
-            "a gradient of a compiled graph's gradient is asked for",
-            why="its backward is once_differentiable: it was compiled for one pass, and the graph cannot run again "
-            "where it writes or draws, or an input is gone or has changed",
-            hint="keep its inputs as they are, or run this part uncompiled, for instance under plumbline.disable",
-        )
+        raise _second_refused()
 
 
 def refuse_second(

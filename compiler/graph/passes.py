@@ -243,7 +243,8 @@ def share_common_nodes(gm: fx.GraphModule) -> fx.GraphModule:
     """Merge pure calls of one operator on the same arguments.
 
     Never across a write or a call of unknown effect (grad mode, autocast, Python callables), and never two values
-    that the caller can both see, or one that is written to: they must not become one tensor.
+    that the caller can both see, or one that is written to: they must not become one tensor.  Nor does a backward read
+    what the caller sees in place of what it computes itself.
     """
     escaping, mutated = escaping_roots(gm.graph), mutated_roots(gm.graph)
     seen: dict[tuple[object, ...], fx.Node] = {}
@@ -272,6 +273,8 @@ def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mu
         return first in escaping and second in escaping and first.op != "get_attr"
     if one in mutated or other in mutated or (one in escaping and other in escaping):
         return True
+    if in_backward(second) and not in_backward(first) and (one in escaping or _visible_results(one, escaping)):
+        return True  # the caller may write to it before the backward: eager's formula computes a value of its own
     seen, seen_too = _visible_results(one, escaping | mutated), _visible_results(other, escaping | mutated)
     return bool(seen & seen_too) or any(part in mutated for call in (one, other) for part in call.users)
 

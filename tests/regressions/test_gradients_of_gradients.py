@@ -125,3 +125,48 @@ def test_one_pass_with_create_graph_is_eagers(compiled):
         torch.autograd.grad((gradient * other).sum(), other, retain_graph=True)[:1],
     )
     torch.testing.assert_close(one, none)
+
+
+def two_independent(x, y, z):
+    return x.sin(), (y * 2).exp_() * z
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_inputs_of_other_results_may_be_gone(backend):
+    """Neither the inputs nor the results of the second part are needed again, and one of them was even written to."""
+
+    def second_derivative(call):
+        x, y, z = (torch.full((3,), 0.5, requires_grad=True) for _ in range(3))
+        first, other = call(x, y, z)
+        with torch.no_grad():
+            z.add_(1)
+        del y, z, other
+        (gradient,) = torch.autograd.grad(first, x, torch.ones(3), create_graph=True)
+        return torch.autograd.grad(gradient.sum(), x)[0]
+
+    compiled = plumbline.compile(two_independent, backend=backend)
+    torch.testing.assert_close(second_derivative(compiled), second_derivative(two_independent))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_an_input_that_backward_keeps_is_not_gone(backend):
+    """Code between two compiled parts hands on a tensor that nobody else holds."""
+
+    def second_derivative(call):
+        x, y = (torch.full((3,), 0.5, requires_grad=True) for _ in range(2))
+        (gradient,) = torch.autograd.grad(call(x * 2, y).sum(), x, create_graph=True)
+        return torch.autograd.grad(gradient.sum(), (x, y))
+
+    compiled = plumbline.compile(lambda x, y: x.sin() * y, backend=backend)
+    torch.testing.assert_close(second_derivative(compiled), second_derivative(lambda x, y: x.sin() * y))
+
+
+def test_what_cannot_run_again_is_refused_although_a_result_was_overwritten():
+    x = torch.ones(3, requires_grad=True)
+    y = torch.ones(3, requires_grad=True)
+    compiled = plumbline.compile(lambda x, y: ((x * 2).exp(), (y.exp() + torch.rand(3)).exp()), backend="aot_eager")
+    first, second = compiled(x, y)
+    with torch.no_grad():
+        second.add_(1)
+    with pytest.raises(Unsupported, match="gradient of a compiled graph's gradient"):
+        torch.autograd.grad(first.sum(), x, create_graph=True)

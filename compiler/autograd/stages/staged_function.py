@@ -13,7 +13,7 @@ import torch
 
 from ...base.torch_facts import saved_one_by_one
 from ..call_wrappers import run_plain, without_base
-from ..function import CompiledPair, laid_out_tangents, refuse_second
+from ..function import CompiledPair, gradients_with_history, laid_out_tangents, refuse_second
 from .backward_stages import BackwardStage
 
 Sizes = tuple[float, ...]
@@ -143,9 +143,8 @@ def _first_relay(ctx: Any, pair: StagedPair, gradients: Gradients) -> _Relay | N
     if all(pattern) and not torch.is_grad_enabled():
         return _Relay(laid_out_tangents(pair, ctx.sizes, gradients))
     kept, anchor = _all_kept(ctx, pair, pattern)
-    if torch.is_grad_enabled() and pair.again and (inputs := pair.again.inputs_of(ctx.noted)) is not None:
-        tangents = [gradients[index] for index in pair.tangents]
-        return _Relay((), whole=pair.again.gradients(inputs, ctx.sizes, tangents))
+    if torch.is_grad_enabled() and (again := gradients_with_history(ctx, pair, gradients)) is not None:
+        return _Relay((), whole=again)
     backward = pair.backward_for(pattern, ctx.sizes)
     given = laid_out_tangents(pair, ctx.sizes, gradients)
     with torch.no_grad():
