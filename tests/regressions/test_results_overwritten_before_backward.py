@@ -4,7 +4,6 @@ import pytest
 import torch
 
 import plumbline
-
 from support.overwritten_results import EQUAL, RAISED, outcome
 
 
