@@ -4,11 +4,12 @@ A compiled backward has no history. Where somebody asks for one (`create_graph=T
 graph as it was captured runs operator by operator on the inputs that it had, and autograd's own gradients of that are
 what eager gives. Only what is joined to the results whose gradients are asked for runs. It needs the inputs of that as
 they were. They are not kept alive for it, so it cannot be done where one is gone (what backward keeps is not) or has
-changed, nor for graphs that would do something twice: write, draw, or put hooks on tensors.
+changed, nor for graphs that would write twice, or put hooks on tensors. Draws are repeated from where they began.
 """
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,8 @@ import torch
 from torch import fx
 
 from ..base.torch_facts import lazy_module
-from ..graph.effects.undo import HOOKED, effects_of
+from ..graph.effects.call_effects import Drawn
+from ..graph.effects.undo import HOOKED, GeneratorState, effects_of
 from ..graph.fx_nodes import add_output, copy_node
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import outputs, placeholders
@@ -49,7 +51,7 @@ class CapturedAgain:
 
     program: the graph, with the state of its calls.  arguments: of a call, without its tensors.  inputs: where these
     stand.  tangents: for each result with a gradient, which output of the graph it is.  unreached: inputs, by their
-    number, that no gradient leads to.  constants: tensors that the graph holds.
+    number, that no gradient leads to.  constants: tensors that the graph holds.  draws: the generators it draws from.
     """
 
     program: JointProgram
@@ -58,6 +60,7 @@ class CapturedAgain:
     constants: tuple[torch.Tensor, ...]
     tangents: tuple[int, ...]
     unreached: frozenset[int]
+    draws: tuple[Drawn, ...] = ()
     parts: dict[tuple[bool, ...], _PartOfGraph] = field(default_factory=dict, compare=False)  # made when asked for
 
     def note(self, tensors: Sequence[object]) -> tuple[Noted, ...]:
@@ -83,19 +86,23 @@ class CapturedAgain:
         return values[: len(self.inputs)]
 
     def gradients(
-        self, originals: Sequence[torch.Tensor | None], sizes: Sequence[float], tangents: Sequence[torch.Tensor | None]
+        self,
+        originals: Sequence[torch.Tensor | None],
+        sizes: Sequence[float],
+        tangents: Sequence[torch.Tensor | None],
+        drawn: Sequence[GeneratorState] = (),
     ) -> tuple[torch.Tensor | None, ...]:
         """Return one gradient per input, with a history.
 
         originals: the inputs of the call, None for what these results do not read.  sizes: its dynamic sizes.
-        tangents: one per result with a gradient, None where there is none.
+        tangents: one per result with a gradient, None where there is none.  drawn: the generators' states before it.
         """
         with torch.enable_grad():  # each has a step of its own: an input may be a view of another one
             tensors = [
                 value.view_as(value) if value is not None and value.requires_grad else value for value in originals
             ]
         part = self._part(tuple(tangent is not None for tangent in tangents))
-        with self.program.state():
+        with self.program.state(), _generators_at(drawn):
             ends: tuple[Any, ...] = interpret(part.gm, self._arguments_of(tensors, sizes))
         asked = [
             place
@@ -115,7 +122,7 @@ class CapturedAgain:
     def _part(self, pattern: tuple[bool, ...]) -> _PartOfGraph:
         if pattern not in self.parts:
             ends = [place for place, there in zip(self.tangents, pattern, strict=True) if there]
-            self.parts[pattern] = _part_of_graph(self.program.gm, ends)
+            self.parts[pattern] = _part_of_graph(self.program.gm, ends, whole=bool(self.draws))
         return self.parts[pattern]
 
     def _arguments_of(self, tensors: Sequence[object], sizes: Sequence[float]) -> list[object]:
@@ -129,10 +136,23 @@ class CapturedAgain:
         return arguments
 
 
-def _part_of_graph(gm: fx.GraphModule, ends: Sequence[int]) -> _PartOfGraph:
-    """Return all calls that are joined to these results by values made in the graph."""
+@contextmanager
+def _generators_at(states: Sequence[GeneratorState]) -> Iterator[None]:
+    """Let the generators go on from these states, and in the end from where they are now."""
+    now = [(generator, generator.get_state()) for generator, _ in states]
+    try:
+        for generator, state in states:
+            generator.set_state(state)
+        yield
+    finally:
+        for generator, state in now:
+            generator.set_state(state)
+
+
+def _part_of_graph(gm: fx.GraphModule, ends: Sequence[int], *, whole: bool) -> _PartOfGraph:
+    """Return all calls that are joined to these results by values made in the graph; whole: all calls there are."""
     results = outputs(gm.graph)
-    pending = [node for place in ends if isinstance(node := results[place], fx.Node)]
+    pending = [*gm.graph.nodes] if whole else [node for place in ends if isinstance(node := results[place], fx.Node)]
     needed: set[fx.Node] = set()
     while pending:
         node = pending.pop()
@@ -161,7 +181,7 @@ def captured_again(
     effects, signature, tangents = effects_of(program.gm), what.signature, what.tangents
     tensors = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
     alone = sorted(signature.inputs) == tensors and len({id(arguments[place]) for place in tensors}) == len(tensors)
-    if effects is None or effects.draws or effects.written or program.gm.meta.get(HOOKED) or not alone:
+    if effects is None or effects.written or program.gm.meta.get(HOOKED) or not alone:
         return None
     facts = {
         fact.index: place
@@ -172,4 +192,4 @@ def captured_again(
         return None
     others = tuple(None if isinstance(value, torch.Tensor) else value for value in arguments)
     ends = tuple(facts[index] for index in tangents)
-    return CapturedAgain(program, others, signature.inputs, what.constants, ends, unreached)
+    return CapturedAgain(program, others, signature.inputs, what.constants, ends, unreached, effects.draws)

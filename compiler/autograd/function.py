@@ -9,6 +9,7 @@ import torch
 
 from ..base.errors import Unsupported
 from ..base.torch_facts import apply_function, keeps_graph, saved_one_by_one
+from ..graph.effects.undo import generator_states
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
@@ -60,6 +61,7 @@ class CompiledPair:
         tensors = originals
         if self.unreached:
             tensors = [_apart(value) if place in self.unreached else value for place, value in enumerate(tensors)]
+        drawn = generator_states(self.again.draws) if self.again and self.again.draws else ()
         found: Values = self.apply(sizes, *tensors)
         results, anchor = found[:-1], found[-1]
         if self.several:
@@ -68,7 +70,7 @@ class CompiledPair:
                     # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
         context: Any = anchor.grad_fn
-        context.noted = self.again.note(originals) if self.again else None
+        context.noted, context.drawn = self.again.note(originals) if self.again else None, drawn
         context.parts = [_part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts]
         return results
 
@@ -222,7 +224,7 @@ def gradients_with_history(
         return None
     tangents = [gradients[index] for index in pair.tangents]
     inputs = pair.again.inputs_of(ctx.noted, tuple(tangent is not None for tangent in tangents))
-    return None if inputs is None else pair.again.gradients(inputs, ctx.sizes, tangents)
+    return None if inputs is None else pair.again.gradients(inputs, ctx.sizes, tangents, ctx.drawn)
 
 
 def _keep_others(ctx: Any, pair: CompiledPair, kept: _Unpacked, pattern: Pattern) -> None:

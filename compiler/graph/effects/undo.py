@@ -14,6 +14,8 @@ from ...base.torch_facts import set_version, storage_key
 from .call_effects import Drawn, Effects
 from .hook_failures import raised_by_tensor_hook
 
+GeneratorState = tuple[torch.Generator, torch.Tensor]
+
 HOOKED = "hooked"  # in the meta of a graph module: the program puts hooks on its inputs when it has run
 WARNED = "warned"  # in the meta of a graph module: the texts of warnings that are given again after each run of it
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
@@ -84,7 +86,7 @@ class Saved:
     """State from before a run."""
 
     tensors: "tuple[SavedTensor, ...]"
-    generators: tuple[tuple[torch.Generator, torch.Tensor], ...]
+    generators: tuple[GeneratorState, ...]
 
     def restore(self) -> None:
         """Put everything back."""
@@ -100,7 +102,7 @@ def saved(written: Sequence[int], draws: Sequence[Drawn], inputs: Sequence[objec
     return Saved(tuple(map(SavedTensor.of, tensors)), generator_states(draws))
 
 
-def generator_states(draws: Sequence[Drawn]) -> tuple[tuple[torch.Generator, torch.Tensor], ...]:
+def generator_states(draws: Sequence[Drawn]) -> tuple[GeneratorState, ...]:
     """Return the generators with the states they are in."""
     return tuple((generator, generator.get_state()) for generator in map(_generator, draws))
 

@@ -98,3 +98,9 @@ def test_a_shape_rule_of_somebodys_takes_part():
     with torch.library._scoped_library("aten", "IMPL") as library:
         library.impl("_trilinear", lambda *args: args[0], "Meta")
         assert process_facts.process_facts() != facts
+
+
+def test_torchs_own_rules_of_vmap_are_no_obstacle():
+    """Torch registers them in Python at the first vmap of a process."""
+    torch.vmap(torch.sin)(torch.ones(2, 3))
+    assert obstacle() == ""
