@@ -125,6 +125,8 @@ class _Namer:
             raise Unsupported(f"a size is {expression}", why=why, hint="the graph runs eagerly")
         if isinstance(node, fx.Node):
             set_value(node, value)
+        elif isinstance(value, torch.SymFloat):  # the trace has fixed it: algebra writes it as 0, Python as 0.0 or -0.0
+            return float(hint_value(value))
         return node
 
     def _call(self, operation: Callable[..., Any], parts: Sequence[Any]) -> Any:

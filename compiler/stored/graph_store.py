@@ -75,7 +75,10 @@ def description_of(compiled: Callable[..., Any]) -> StoredPart:
 
     To be asked once: what was described holds texts that nothing else needs.
     """
-    description = _DESCRIBED.pop(compiled, None)
+    try:
+        description = _DESCRIBED.pop(compiled, None)
+    except TypeError:  # no weak references to it: not one that was described
+        description = None
     if description is None:
         raise NotPlain("a graph that runs operator by operator")
     return description()
