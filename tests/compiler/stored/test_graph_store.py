@@ -91,3 +91,13 @@ def test_what_nobody_has_described_is_not_plain():
         description_of(compiled)
     describe(compiled, lambda: "described")
     assert description_of(compiled) == "described"
+
+
+def test_what_has_no_weak_references_was_not_described():
+    class Call:
+        __slots__ = ()
+
+        def __call__(self) -> None: ...
+
+    with pytest.raises(NotPlain):
+        description_of(Call())
