@@ -48,3 +48,17 @@ def test_parts_that_fit(backend: str) -> None:
     x = torch.arange(12.0).view(3, 4)
     for actual, expected in zip(plumbline.compile(f, backend=backend)(x), f(x), strict=True):
         assert torch.equal(actual, expected)
+
+
+@pytest.mark.parametrize("call", [torch.mm, torch.matmul, lambda x, y: torch.vmap(torch.mv)(x[None], y[:, :1].mT)])
+def test_a_product_of_two_dtypes_that_nobody_reads(call):
+    def program(x, y):
+        call(x, y)
+        return x + 1
+
+    x, y = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64)
+    with pytest.raises(RuntimeError) as eagers:
+        program(x, y)
+    with pytest.raises(RuntimeError) as ours:
+        plumbline.compile(program, backend="aot_eager")(x, y)
+    assert str(ours.value) == str(eagers.value)

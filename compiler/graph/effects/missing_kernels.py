@@ -19,7 +19,7 @@ _ANY_SIZE = 2  # for a symbolic one
 def kernel_refuses(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
     """Return whether the kernel raises on ones of the arguments' dtypes. args, kwargs: with fake tensors.
 
-    Large tensors, other devices, and elements of float32 and float64 alone are not tried: False.
+    Large tensors, other devices, and elements of float32 alone or float64 alone are not tried: False.
     """
     tensors: list[torch.Tensor] = []
 
@@ -28,8 +28,8 @@ def kernel_refuses(operator: OpOverload, args: tuple[object, ...], kwargs: dict[
             tensors.append(value)
 
     map_leaves((args, kwargs), note)
-    plain = all(tensor.dtype in _ALWAYS_THERE or tensor.device.type != "cpu" for tensor in tensors)
-    if plain and not any(0 in _sizes(tensor) for tensor in tensors):  # no element: `min` refuses that
+    dtypes = {tensor.dtype for tensor in tensors if tensor.device.type == "cpu"}  # a product takes no two of them
+    if len(dtypes) < 2 and dtypes <= _ALWAYS_THERE and not any(0 in _sizes(tensor) for tensor in tensors):  # no element: `min` refuses that
         return False
     if any(prod(_sizes(tensor)) > _MOST_ELEMENTS for tensor in tensors):
         return False
