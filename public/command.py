@@ -7,6 +7,7 @@ see command_results.py.
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,7 @@ for _command in (*COMMANDS, dashboard, mutate, profile):
     plumbline.add_command(_command)
 
 
+_LOG_SECONDS = 60.0  # between two lines of progress in a log
 _FUZZ_MINUTES = 10.0  # where nothing is asked for
 _engine = click.option(
     "--engine",
@@ -148,17 +150,11 @@ def fuzz(
     minutes = minutes or (None if examples else _FUZZ_MINUTES)
     options = CampaignSettings(examples or sys.maxsize, seed, save, seconds=60 * minutes if minutes else None)
     place = database_place(db)
-    live = sys.stderr.isatty()
-
-    def show(line: str) -> None:
-        """Show the progress on one line of a terminal."""
-        if live:
-            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+    show = _progress_line()
 
     def say(text: str) -> None:
         """Print a failure below the line of progress."""
-        if live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        show("")
         print(text, flush=True)
 
     report = recorded_campaign.run_recorded(
@@ -264,10 +260,21 @@ def silent(
 
 
 def _progress_line() -> Callable[[str], None]:
-    """Return a function that shows its text in place of what it showed last, where standard error is a terminal."""
-    if not sys.stderr.isatty():
-        return lambda line: None
-    return lambda line: print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+    """Return a function that shows its text in place of what it showed last, where standard error is a terminal.
+
+    Elsewhere, in a log, it writes a line now and then; an empty text removes what stands on the terminal.
+    """
+    if sys.stderr.isatty():
+        return lambda line: print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+    written = time.monotonic()
+
+    def show(line: str) -> None:
+        nonlocal written
+        if line and time.monotonic() - written > _LOG_SECONDS:
+            written = time.monotonic()
+            print(line, file=sys.stderr, flush=True)
+
+    return show
 
 
 @plumbline.command(context_settings={"ignore_unknown_options": True})

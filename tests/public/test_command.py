@@ -220,3 +220,14 @@ def test_noise_tells_what_is_not_there_and_what_the_script_raises(call, tmp_path
         "import plumbline\nif 0:\n    plumbline.measure_noise()\n", encoding="utf-8"
     )
     assert "nothing was measured" in call("noise", "unmeasured.py")[1]
+
+
+def test_progress_in_a_log_is_a_line_now_and_then(monkeypatch, capsys):
+    from plumbline import command
+
+    times = iter([0.0, 10.0, 70.0, 70.0, 75.0])
+    monkeypatch.setattr(command.time, "monotonic", lambda: next(times))
+    show = command._progress_line()
+    for line in ("first", "second", "", "third"):
+        show(line)
+    assert capsys.readouterr().err == "second\n"
