@@ -1,4 +1,4 @@
-"""A call on numbers only, one of them a size that varies, was computed while compiling, of a number that stands for it."""
+"""A call on numbers only, one of them a size that varies, was computed while compiling, of a stand-in for that size."""
 
 import pytest
 import torch
