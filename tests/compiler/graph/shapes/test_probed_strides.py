@@ -15,7 +15,7 @@ def asked_product(args, kwargs):
 
 
 def parts(size, cut):
-    """Return fakes of (2, 8, 1, part), row by row, where the part is calculated from a varying size, and of (2, 8, 1, 1)."""
+    """Return fakes of (2, 8, 1, part), row by row, with a part calculated from a varying size, and of (2, 8, 1, 1)."""
     mode = WatchedFakeMode(shape_env=make_shape_environment())
     varying = make_symbolic_fake(mode, torch.empty(size), frozenset({0}), (0,)).shape[0]
     with mode:
