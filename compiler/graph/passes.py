@@ -14,6 +14,7 @@ from torch import fx
 from ..base.bisecting.applications import gate_for, place_of_code
 from ..base.errors import InternalError, UserError
 from ..base.events import PassDone, record
+from ..base.nested import leaves
 from ..base.options import Options
 from ..base.seam import planting
 from ..base.torch_facts import OpOverload, lazy_module
@@ -196,6 +197,8 @@ def _scalar_constant(node: fx.Node, constants: dict[fx.Node, torch.Tensor]) -> t
     if kind is OpKind.CREATION and (node.target is not aten.full.default or node.all_input_nodes):
         return None
     if not all(source in constants for source in node.all_input_nodes):
+        return None
+    if any(map(is_symbolic, leaves((node.args, node.kwargs)))):  # a number that varies stands in a call as it is
         return None
     result = node.target(*map_nodes(node.args, constants.__getitem__), **map_nodes(node.kwargs, constants.__getitem__))
     same = isinstance(result, torch.Tensor) and result.shape == shape.shape and result.dtype == shape.dtype

@@ -487,8 +487,8 @@ class GraphInProgress(ABC):
         """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
 
     @abstractmethod
-    def has_drawn(self) -> bool:
-        """Return whether an operation so far draws random numbers."""
+    def draws(self) -> Sequence[object]:
+        """Return what operations so far draw random numbers from: a generator or a device for each of them."""
 
     @abstractmethod
     def is_apart(self) -> bool:

@@ -39,3 +39,10 @@ add_rows("autograd", "with_grad", "torch.enable_grad()(torch.sin)({f})")
 add_rows("autograd", "block_without_grad", "with torch.no_grad(): {f}.mul_(2)", results=0)
 add_rows("autograd", "used_thrice", "{f} * {f} + {f}.sin() * {f}")
 add_rows("autograd", "checkpointed", "torch.utils.checkpoint.checkpoint(torch.sin, {f}, use_reentrant=False)")
+add_rows(
+    "autograd",
+    "checkpointed_draws",
+    "torch.utils.checkpoint.checkpoint(lambda t: t.sin() * torch.rand(()), {f}, use_reentrant=False, "
+    "preserve_rng_state={flag})",
+    draws=True,
+)

@@ -27,6 +27,7 @@ from .lane_evaluation import LaneCall, LanePlan, evaluate
 from .lanes import Lanes
 from .monte_carlo import NoiseSource, map_tensors, tensors_in
 from .operator_facts import OperatorFacts, facts_of
+from .plain_form import plain_form
 from .scalar_rounding import decide_scalars, needs_decision
 from .shadow_memory import ShadowStorage, wide_dtype
 
@@ -86,7 +87,7 @@ class ShadowRun(DispatchMode):
             rows = self._view(tensor) if is_plain(tensor) and storage_key(tensor) in self._storages else None
             known = rows is not None
             if rows is None:
-                value = tensor.detach().dequantize() if tensor.is_quantized else tensor.detach()
+                value = plain_form(tensor)
                 if is_plain(value):
                     value = self._view(value)[0] if has_no_memory(value) else value.to(wide_dtype(value.dtype))
                 rows = value.unsqueeze(0).expand(plan.count, *value.shape)

@@ -15,6 +15,7 @@ from ..equal_memory import TensorDigest, digest_of
 from ..judge_options import JudgeOptions
 from ..noise.lanes import Lanes
 from ..noise.light_lane import LightLane
+from ..noise.plain_form import plain_form
 from ..noise.shadow import ShadowRun
 from ..verdict import ErrorStatistics, VerdictKind
 from .bits import as_reals, equal_bits
@@ -315,7 +316,7 @@ class References:
         before = "replicas" if depth == "rounded" else None
 
         def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
-            self._eager[key] = {path: tensor.detach().clone() for path, tensor in tensors.items()}
+            self._eager[key] = {path: plain_form(tensor).clone() for path, tensor in tensors.items()}
             earlier = self._lanes.get((before, key), {}) if before is not None else {}
             self._lanes[depth, key] = {
                 path: _joined(shadow.lanes_of(tensor), earlier.get(path)) for path, tensor in tensors.items()

@@ -8,6 +8,7 @@ from torch.autograd import forward_ad
 
 from plumbline.compiler.base.torch_facts import forward_ad_is_active
 
+from ..noise.plain_form import plain_form
 from .children import is_mark, own_dict
 from .kinds import ATOMS
 from .saved_tensors import has_storage, is_freed
@@ -145,9 +146,4 @@ def _copy_of(value: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         if value.device.type == "meta" or is_freed(value):
             return torch.empty(0, dtype=value.dtype)  # it has no numbers
-        plain = value.detach()
-        if plain.layout != torch.strided:
-            plain = plain.to_dense()
-        if plain.is_quantized:
-            plain = plain.dequantize()
-        return plain.resolve_conj().resolve_neg().clone()
+        return plain_form(value).resolve_conj().resolve_neg().clone()

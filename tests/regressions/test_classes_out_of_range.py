@@ -62,3 +62,24 @@ def test_dynamic_sizes(backend):
         x = torch.arange(size)
         if size:
             assert torch.equal(compiled(x), functional.one_hot(x, size) + 1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_number_of_classes_that_varies(backend, dynamic):
+    def by_size(x, other):
+        return functional.one_hot(x, other.shape[0])
+
+    compiled = plumbline.compile(by_size, backend=backend, dynamic=dynamic)
+    for size in (4, 5, 6):
+        other = torch.ones(size)
+        transposed = torch.tensor([[0, 2], [1, 3], [3, 0]]).t()
+        expected, actual = by_size(transposed, other), compiled(transposed, other)
+        assert torch.equal(actual, expected)
+        assert actual.stride() == expected.stride()
+        for wrong in (size, -1):
+            with pytest.raises(RuntimeError) as eagers:
+                by_size(torch.tensor([[0, wrong]]), other)
+            with pytest.raises(RuntimeError) as ours:
+                compiled(torch.tensor([[0, wrong]]), other)
+            assert str(ours.value) == str(eagers.value)

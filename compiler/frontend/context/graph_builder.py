@@ -1,7 +1,7 @@
 """The graph under construction: operations run on fake tensors and become nodes; graphs inside it, for transforms."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -339,9 +339,9 @@ class GraphBuilder(GraphInProgress):
         values = {id(value): value for value in self.by_fake.values()}
         return [value for value in values.values() if is_gradient_leaf(value.fake)]
 
-    def has_drawn(self) -> bool:
-        """Return whether an operation so far draws random numbers."""
-        return any(event.draws for event in self.happens.events)
+    def draws(self) -> Sequence[object]:
+        """Return what operations so far draw random numbers from: a generator or a device for each of them."""
+        return [drawn for event in self.happens.events for drawn in event.draws]
 
     def is_apart(self) -> bool:
         """Return whether a function is being evaluated in a graph of its own."""

@@ -171,25 +171,34 @@ def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     if not is_known or "debug" in kwargs or not selects:
         raise Break(TORCH_CALL_FORM, "a checkpoint of no known kind, or one with contexts of its own")
     rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
+    keeps = known.get("preserve_rng_state", Constant(True))
+    if not isinstance(keeps, Constant):
+        raise Break(TORCH_CALL_FORM, "a checkpoint that may draw other random numbers in its second run")
+    keeps_states = bool(keeps.value)
     if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
-        return _call_without_changes(ctx, args[0], args[1:], rest)
+        return _call_without_changes(ctx, args[0], args[1:], rest, keeps_states)
     if rest or not any(map(_needs_gradient, map(ctx.realize, args[1:]))):
         raise Break(TORCH_CALL_FORM, "a reentrant checkpoint, which cuts the history of what is not an argument")
-    result = ctx.realize(_call_without_changes(ctx, args[0], args[1:], {}))
+    result = ctx.realize(_call_without_changes(ctx, args[0], args[1:], {}, keeps_states))
     outputs = result.elements(ctx) if isinstance(result, SequenceValue) else [result]
     if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
         raise Break(TORCH_CALL_FORM, "a reentrant checkpoint with results that need no gradient")
     return result
 
 
-def _call_without_changes(ctx: CaptureContext, function: Value, args: Arguments, kwargs: Keywords) -> Value:
-    effects, writes = ctx.effects.count(), ctx.graph.mutates_inputs
+def _call_without_changes(
+    ctx: CaptureContext, function: Value, args: Arguments, kwargs: Keywords, keeps_states: bool
+) -> Value:
+    effects, writes, draws = ctx.effects.count(), ctx.graph.mutates_inputs, len(ctx.graph.draws())
     ctx.graph.mutates_inputs = False
     result = ctx.call(function, args, kwargs)
     changed = ctx.graph.mutates_inputs or ctx.effects.count() != effects
     ctx.graph.mutates_inputs = writes or ctx.graph.mutates_inputs
-    if changed and torch.is_grad_enabled():
-        raise Break(TORCH_CALL_FORM, f"a checkpoint of {function.describe()}, which changes something outside")
+    drawn = ctx.graph.draws()[draws:]  # generator objects are not put back for the second run, whatever is asked
+    advances = any(isinstance(source, torch.Generator) or not keeps_states for source in drawn)
+    if (changed or advances) and torch.is_grad_enabled():
+        what = "changes something outside" if changed else "draws other random numbers in its second run"
+        raise Break(TORCH_CALL_FORM, f"a checkpoint of {function.describe()}, which {what}")
     return result
 
 

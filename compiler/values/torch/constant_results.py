@@ -57,7 +57,7 @@ def _known_object(ctx: CaptureContext, value: Value) -> object:
 def _real_tensor(ctx: CaptureContext, value: TensorValue) -> torch.Tensor:
     """Return the tensor that a value of the graph is at this call; raises Break where that takes more than reading."""
     inputs = {tensor.node: tensor.real for tensor in ctx.graph.inputs() if isinstance(tensor, TensorValue)}
-    if ctx.graph.mutates_inputs or ctx.graph.has_drawn() or ctx.graph.is_apart():
+    if ctx.graph.mutates_inputs or ctx.graph.draws() or ctx.graph.is_apart():
         value.unsupported("a result assumed constant: an argument behind a write or a draw", ARGUMENT_NOT_KNOWN)
     known: dict[fx.Node, Any] = dict(inputs)
     with torch.no_grad():

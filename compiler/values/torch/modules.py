@@ -136,7 +136,7 @@ class ModuleValue(ObjectValue):
         values = [ctx.realize(arg) for arg in args]
         plain = not kwargs and all(isinstance(value, TensorValue) for value in values)
         initialised = not module.has_uninitialized_params()
-        if initialised or not plain or ctx.graph.is_apart() or ctx.graph.has_drawn():
+        if initialised or not plain or ctx.graph.is_apart() or ctx.graph.draws():
             return
         shapes = [tuple(map(int, value.fake.shape)) for value in values if isinstance(value, TensorValue)]
         raise Uninitialised(module, shapes)

@@ -48,6 +48,7 @@ from ..reasons import (
 )
 from ..refused_arguments import demand_method_arguments, refuse_arguments
 from ..rule_tables import CallRule, calls
+from ..scalar import SizeValue
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .function_overrides import overridden
@@ -440,11 +441,18 @@ def _one_hot(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Keep the checks of the class values, which torch leaves out where one_hot is traced."""
     named = {**dict(zip(("input", "num_classes"), args, strict=False)), **kwargs}
     classes, count = (ctx.realize(named.get(name, Constant(-1))) for name in ("input", "num_classes"))
-    known = isinstance(count, Constant) and type(count.value) is int and count.value > 0 and len(named) == 2
+    known = len(named) == 2 and _is_a_count(count)
     look = (classes.fake.device.type, classes.fake.dtype) if isinstance(classes, TensorValue) else None
     if known and look == ("cpu", torch.int64):
         return ctx.graph.call("call_function", ONE_HOT, [classes, count], {})
     return ctx.graph.call("call_function", torch.nn.functional.one_hot, args, kwargs)
+
+
+def _is_a_count(number: Value) -> bool:
+    """Return whether it is a whole number above 0, as a number or as a size that may vary."""
+    if isinstance(number, SizeValue):
+        return number.kind is int and bool(number.symbol > 0)
+    return isinstance(number, Constant) and type(number.value) is int and number.value > 0
 
 
 @calls(expect_true)
