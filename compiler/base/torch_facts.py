@@ -4,6 +4,7 @@ Each name stands with what of ours breaks if torch changes it.
 """
 
 import functools
+import inspect
 import logging
 import sys
 import threading
@@ -670,7 +671,7 @@ variable_functions = torch._C._VariableFunctions  # functions of the torch names
 operator_kinds = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)  # torch.ops.x.y and torch.ops.x.y.z
 operator_namespaces = (torch._ops._OpNamespace, torch._ops._Ops)  # torch.ops.x and torch.ops
 compiling_questions = (torch._utils.is_compiling,)  # true in captured code, besides the public ones
-override_questions = (  # false in captured code: tensors of the graph override nothing
+override_questions = (  # false in captured code for plain tensors, which override nothing
     torch._C._has_torch_function,
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,
@@ -682,6 +683,20 @@ fx_questions: tuple[Callable[[], object], ...] = tuple(  # whether a symbolic tr
     for name in ("is_fx_tracing", "is_fx_symbolic_tracing")
     if name in vars(torch.fx._symbolic_trace)
 )
+# `__torch_function__` and its switches: capture asks classes and modes in torch's place.
+no_override = torch._C._disabled_torch_function_impl  # what a class has that takes part in nothing
+no_dispatch = torch._C._disabled_torch_dispatch_impl  # what a class has under `__torch_dispatch__` that has none
+plain_override: Any = inspect.getattr_static(
+    torch.Tensor, "__torch_function__"
+)  # what subclasses inherit: results are of the subclass
+subclass_switch = torch._C.DisableTorchFunctionSubclass  # a block under which subclasses have no say
+subclasses_have_a_say = torch._C._is_torch_function_enabled  # guarded where the program has a subclass
+unwrapped_functions = torch.overrides.get_default_nowrap_functions  # those whose results stay as they are
+push_function_mode = torch._C._push_on_torch_function_stack
+pop_function_mode = torch._C._pop_torch_function_stack
+make_subclass = torch.Tensor._make_subclass  # what constructors of subclasses call
+
+
 state_questions = (  # answers that the entry guards hold, or that never change in a process
     torch._C._is_any_autocast_enabled,
     torch._C._is_autocast_available,

@@ -12,6 +12,7 @@ from torch.fx import GraphModule, Node
 from ..base.options import Options
 from .guard import GuardKind
 from .operator_table import Binary, Comparison, Unary
+from .override_state import OverrideState
 from .reasons import (
     ARGUMENT_NOT_KNOWN,
     ATTRIBUTE,
@@ -603,6 +604,16 @@ class SideEffects(ABC):
 
 class ModeChanges(ABC):
     """Settings of torch that the program changes: devices, dtypes, grad mode, autocast and other blocks."""
+
+    overrides: OverrideState  # whom torch asks before an operation
+
+    @abstractmethod
+    def keep_open(self, block: Value) -> None:
+        """Note a block that the program has entered, which no node of the graph enters."""
+
+    @abstractmethod
+    def close(self, block: Value) -> None:
+        """Note that such a block was left."""
 
     @abstractmethod
     def enter_device(self, device: torch.device) -> None:

@@ -17,6 +17,7 @@ from ...values.reasons import (
 from ...values.rule_tables import CallRule
 from ...values.rules import call_rule
 from ...values.source import Injected
+from ...values.torch.overrides.override_calls import mode_rule
 from ...values.torch.torch_calls import is_graph_break_mark
 from ...values.value import Arguments, CallEvaluation, CaptureContext, Keywords, Value
 from ..skip_rules import compiled_original, refusal
@@ -52,8 +53,8 @@ class CallEvaluator(CallEvaluation):
         self.instead: Value | None = None
 
     def call_rule(self, function: object) -> CallRule | None:
-        """Return the rule for calling a known object, None if there is none."""
-        return call_rule(function)
+        """Return the rule for calling a known object, None if there is none; modes are asked first."""
+        return mode_rule(self.ctx, function) or call_rule(function)
 
     def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result the running instruction pushes, doing nothing else with it."""
@@ -85,7 +86,7 @@ class CallEvaluator(CallEvaluation):
                 self._require_identity(function)
                 callee = self.ctx.wrap(original, Injected(original))
                 return self.call_and_push(callee, args, kwargs) if transparent else self.ctx.call(callee, args, kwargs)
-            rule = call_rule(function.real)
+            rule = self.call_rule(function.real)
             if rule is not None:
                 self._require_identity(function)
                 return rule(self.ctx, args, kwargs)

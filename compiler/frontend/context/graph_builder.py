@@ -43,6 +43,15 @@ from ...values.reasons import (
     Break,
 )
 from ...values.source import Source
+from ...values.torch.overrides.override_calls import asked_first
+from ...values.torch.overrides.subclass_values import (
+    PlainTwin,
+    SubclassValue,
+    as_plain,
+    has_plain_twin,
+    hold_switch,
+    own_again,
+)
 from ...values.torch.spent_history import is_gradient_leaf, tells_history
 from ...values.torch.tensor import TensorValue
 from ...values.torch.transforms import PullBack, ResultFunction
@@ -55,6 +64,8 @@ from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
 from .repeated_warnings import OperationWarning, operation_warnings, warnings_in_c
 from .sizes import Sizes, stride_text
+
+_PLAIN_KINDS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +111,13 @@ class GraphBuilder(GraphInProgress):
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
         """Return the value of a tensor from outside: an input of the graph, guarded by its metadata."""
         kind = type(value)
-        plain = kind is torch.Tensor or kind is torch.nn.Parameter or kind is getattr(torch.nn, "Buffer", None)
-        if not plain or value.layout is not torch.strided or value.is_quantized or value.is_nested:
+        if kind not in _PLAIN_KINDS and has_plain_twin(kind):
+            self.ctx.guards.add(source, GuardKind.TYPE, kind)
+            hold_switch(self.ctx)
+            inner = self.add_input(as_plain(value), PlainTwin(source))
+            assert isinstance(inner, TensorValue)
+            return SubclassValue(kind, inner, source, value)
+        if kind not in _PLAIN_KINDS or value.layout is not torch.strided or value.is_quantized or value.is_nested:
             self.ctx.guards.add(source, GuardKind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
         if not tells_history(value):
@@ -137,6 +153,12 @@ class GraphBuilder(GraphInProgress):
 
     def call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
+        if self.modes.overrides.is_idle():
+            return self._call(kind, target, args, kwargs)
+        answer, owners = asked_first(self.ctx, kind, target, args, kwargs)
+        return answer if answer is not None else own_again(self._call(kind, target, args, kwargs), owners)
+
+    def _call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         if self.attempt.graph_free:
             raise Break(DISABLED, f"an operation in {self.frames.stack[0].decoded.code.co_name}, which is not compiled")
         pairs = [self.ctx.realize(arg).graph_argument(self.ctx) for arg in args]

@@ -33,6 +33,7 @@ from ...values.reasons import (
 )
 from ...values.scalar import LARGE
 from ...values.source import Attribute, BaseContents, Injected, Source
+from ...values.torch.overrides.subclass_values import SubclassValue
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
 from ...values.wrap import wrap_object
@@ -51,7 +52,7 @@ from .sizes import size_value
 
 _SHARED = (
     *(ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue),
-    *(KnownByContent, CachedFunctionValue),
+    *(KnownByContent, CachedFunctionValue, SubclassValue),
 )
 
 

@@ -50,7 +50,9 @@ from ..refused_arguments import demand_method_arguments, refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
-from .function_overrides import overridden
+from .overrides.function_overrides import overridden
+from .overrides.override_calls import is_asked_about
+from .overrides.subclass_values import SubclassValue
 from .tensor import TensorValue
 from .whole_functions import places_of, what_is_found
 
@@ -283,7 +285,8 @@ def tensor_function_rule(function: object) -> CallRule | None:
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         owner = ctx.realize(args[0]) if args else None
-        if not isinstance(owner, TensorValue) or owner.replaced(ctx, name) is not None:
+        replaced = isinstance(owner, TensorValue) and owner.replaced(ctx, name) is not None
+        if not isinstance(owner, TensorValue | SubclassValue) or replaced:
             raise Break(UNKNOWN_CALLEE, f"torch.Tensor.{name} of another object")
         return owner.call_method(ctx, name, args[1:], kwargs)
 
@@ -326,10 +329,6 @@ def _register_constants() -> None:
         compiler.is_exporting,
         tracing_flag,
         has_free_unbacked_symbols,
-        *override_questions,
-        torch.overrides.has_torch_function,
-        torch.overrides.has_torch_function_unary,
-        torch.overrides.has_torch_function_variadic,
     ]
     for question in {id(f): f for f in false}.values():
         calls(question)(_constant_rule(False))
@@ -339,6 +338,14 @@ def _register_constants() -> None:
 
 
 _register_constants()
+
+
+def _has_override(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(is_asked_about(ctx, [*args, *kwargs.values()]))
+
+
+for _question in override_questions:
+    calls(_question)(_has_override)
 
 
 def _query(function: Callable[..., object]) -> CallRule:

@@ -76,6 +76,7 @@ def made_by_hand() -> Iterator[object]:
     yield torch.compiler.allow_in_graph(lambda x: x)
     yield torch.compiler.assume_constant_result(lambda: 1)
     yield importlib.import_module("torch._higher_order_ops.map").map
+    yield torch.Tensor.shape.__get__
     yield mark_static
     yield DynamoConfigPatchProxy.__enter__
 
