@@ -22,6 +22,7 @@ from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.torch.modules import Uninitialised
+from ..values.torch.optimizer_state import UnstartedOptimizer
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
 from .breaks.later_walks import may_walk
@@ -47,12 +48,12 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
     warm_packages()
-    lazy: Uninitialised | None = None
+    lazy: Uninitialised | UnstartedOptimizer | None = None
     failed: BaseException | None = None
     try:
         with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs(), hidden_tensor_hooks():
             return _capture(unit, args)
-    except Uninitialised as first_call:
+    except (Uninitialised, UnstartedOptimizer) as first_call:
         lazy = first_call
     except (UserError, Unsupported):
         raise
@@ -121,6 +122,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         stop.places[0][1] if stop is not None else -1,
         unit.graph_free,
         unit.may_assume,
+        unit.may_ask(),
         unit.family.fullgraph,
         unit.symbolic_dimensions(),
         frozenset(unit.varying_numbers),

@@ -64,7 +64,7 @@ class SpecialisationWriter:
         self.unit = unit
         self.recorder = recorder
         self.names = Names()
-        self.guards = [*recorder.guards.demanded, *distinct_guards(recorder)]
+        self.guards = [*recorder.guards.demanded, *distinct_guards(recorder), *recorder.graph.questions.guards()]
         self.checks = guard_lines(self.guards, self.names)
         self.written = len(recorder.guards.demanded)
         self.before: list[str] = []

@@ -464,6 +464,24 @@ class GraphInProgress(ABC):
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
 
     @abstractmethod
+    def is_untouched(self) -> bool:
+        """Return whether the program has computed and changed nothing so far."""
+
+    @abstractmethod
+    def number_at_entry(self, tensor: Value) -> int | float | bool | None:
+        """Return the number in a tensor of one element that small inputs give, guarded; None where it is to be read.
+
+        In torch's own code only, and of what the program does not write to.
+        """
+
+    @abstractmethod
+    def ask(self, condition: Value, *, anywhere: bool = False) -> bool | None:
+        """Return a truth value that small inputs give, computed and guarded at entry; None where a break is better.
+
+        anywhere: not only in loops and in torch's own code.
+        """
+
+    @abstractmethod
     def assume(self, condition: Value, outcome: bool) -> bool:
         """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
 

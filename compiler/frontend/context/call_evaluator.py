@@ -17,6 +17,7 @@ from ...values.reasons import (
 from ...values.rule_tables import CallRule
 from ...values.rules import call_rule
 from ...values.source import Injected
+from ...values.torch.optimizer_state import demand_state
 from ...values.torch.overrides.override_calls import mode_rule
 from ...values.torch.torch_calls import is_graph_break_mark
 from ...values.value import Arguments, CallEvaluation, CaptureContext, Keywords, Value
@@ -97,6 +98,7 @@ class CallEvaluator(CallEvaluation):
                 and self.frames.stack[-1].namespace.get("__name__") in _BREAKS_FOR_STOCK
             ):
                 return Constant(None)
+            demand_state(self.ctx, function.real, args, kwargs)
             refused = refusal(function.real)
             if refused is not None:
                 raise refused

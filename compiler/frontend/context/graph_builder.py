@@ -59,12 +59,14 @@ from ...values.value import Arguments, CaptureContext, GraphInProgress, Keywords
 from .assumptions import MOST
 from .attempt import CaptureAttempt
 from .effect_list import EffectList
+from .entry_questions import EntryQuestions, is_of_torch, stands_in_loop, storages_of
 from .frame import may_handle_errors
 from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
 from .repeated_warnings import OperationWarning, operation_warnings, warnings_in_c
 from .sizes import Sizes, stride_text
 
+_WRITING_UNSEEN = (torch.nn.functional.batch_norm, torch.nn.functional.instance_norm)
 _PLAIN_KINDS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
@@ -106,6 +108,7 @@ class GraphBuilder(GraphInProgress):
         self.assumed: list[tuple[TensorValue, bool]] = []
         self.quiet: list[tuple[Value, Value]] = []  # flags, and that all of them are true
         self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
+        self.questions = EntryQuestions(self.fx, self.placeholders)
         self.is_dry = False  # what is being evaluated is dropped again
 
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
@@ -168,6 +171,10 @@ class GraphBuilder(GraphInProgress):
         extra = self.modes.blocks.extra_arguments(target, fake_args, fake_kwargs)
         fake_kwargs |= extra
         versions = [_version(value) for value in self.input_values]
+        tensors = [leaf for leaf in leaves((fake_args, list(fake_kwargs.values()))) if isinstance(leaf, torch.Tensor)]
+        unseen = target in _WRITING_UNSEEN or any(tensor.is_inference() for tensor in tensors)
+        ages = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        happened = len(self.happens.events)
         written = fake_args[0] if fake_args and _repeats_elements(fake_args[0]) else None
         before = getattr(written, "_version", 0)
         outputs = _shapes_and_versions(fake_kwargs.get("out"))
@@ -182,7 +189,7 @@ class GraphBuilder(GraphInProgress):
             raise Break(OPERATION_FAILED, f"{target} writes into a tensor whose elements share memory")
         if any(_version(value) != old for value, old in zip(self.input_values, versions, strict=True)):
             self.mutates_inputs = True
-        if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
+        if target in _WRITING_UNSEEN:
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
         if not _has_tensor(result) and result is not None:
             return self.ctx.known(result)
@@ -198,6 +205,12 @@ class GraphBuilder(GraphInProgress):
             positional, keywords = fx.map_arg((positional, keywords), self._carried)
         node = self.fx.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
+        now = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        wrote = [tensor for tensor, old, new in zip(tensors, ages, now, strict=True) if old != new]
+        if wrote or unseen:
+            node.meta["wrote"] = storages_of(tensors if unseen else wrote)
+        if any(event.draws for event in self.happens.events[happened:]):
+            node.meta["draws"] = True
         return self._from_graph(result, node)
 
     def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
@@ -293,6 +306,46 @@ class GraphBuilder(GraphInProgress):
             if node not in before and node not in inputs:
                 self.sizes.forget(node)
                 self.fx.erase_node(node)
+
+    def ask(self, condition: Value, *, anywhere: bool = False) -> bool | None:
+        """Return a truth value that is computed at entry and guarded; see CaptureContext."""
+        if not isinstance(condition, TensorValue) or not self._may_ask(anywhere):
+            return None
+        if any(type(size) is not int or size != 1 for size in condition.fake.shape):
+            return None
+        found = self._asked("call_function", torch.any, condition)
+        return None if found is None else bool(found)
+
+    def number_at_entry(self, tensor: Value) -> int | float | bool | None:
+        """Return the number in a small tensor of one element; see CaptureContext."""
+        ours = not (self.frames.stack and is_of_torch(self.frames.stack[-1]))
+        if ours or not isinstance(tensor, TensorValue) or tensor.fake.numel() != 1 or not self._may_ask(anywhere=True):
+            return None
+        if not (tensor.fake.is_floating_point() or tensor.fake.dtype in (torch.int64, torch.bool)):
+            return None
+        found: Any = self._asked("call_method", "clone", tensor, written=False)
+        return found  # type: ignore[no-any-return]  # a number of Python's
+
+    def is_untouched(self) -> bool:
+        """Return whether the program has computed and changed nothing so far."""
+        values = any("val" in node.meta for node in self.fx.nodes if node.op != "placeholder")
+        return not values and self.effects.count() == (0, 0) and len(self.levels) == 1
+
+    def _asked(self, kind: str, target: object, value: TensorValue, *, written: bool = True) -> object | None:
+        """Return the number that an operation gives, of a tensor that it makes anew."""
+        answer = self._call(kind, target, [value], {})
+        assert isinstance(answer, TensorValue)
+        found = self.questions.answer(answer.node, written=written)
+        if found is None:
+            self.fx.erase_node(answer.node)
+            self.by_fake.pop(id(answer.fake), None)
+        return found
+
+    def _may_ask(self, anywhere: bool) -> bool:
+        plain = not (self.is_dry or self.attempt.graph_free or len(self.levels) > 1 or self.modes.overrides.modes)
+        if not (plain and self.attempt.may_ask) or self.modes.changed - {"grad"} or self.warned:
+            return False
+        return anywhere or (bool(self.frames.stack) and stands_in_loop(self.frames.stack[-1]))
 
     def assume(self, condition: Value, outcome: bool) -> bool:
         """Assume a truth value that only the graph can give; see CaptureContext."""

@@ -50,6 +50,7 @@ class _Frozen(threading.local):
 
 
 FROZEN = _Frozen()
+_MOST_ANSWERS = 3  # forms of one piece of code that differ in what small tensors hold
 _MOST_SHARES = 8  # times the recompile limit: as many specialisations of one code object are searched at most
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
@@ -422,6 +423,10 @@ class Unit:
             return (varying.get(source, frozenset()) | marks.opened) - marks.fixed
 
         return chosen if varying or self.marks or self.varying_numbers else no_symbols
+
+    def may_ask(self) -> bool:
+        """Return whether branches may be decided at entry by the data: not where that has made several forms."""
+        return sum(any(guard.kind is GuardKind.DATA for guard in one.guards) for one in self.entries) < _MOST_ANSWERS
 
     def give_up_symbols(self) -> None:
         """Capture with fixed sizes from now on: symbols have failed here."""

@@ -265,7 +265,10 @@ class TensorValue(Value):
         return ("tensor", id(self))
 
     def truth(self, ctx: CaptureContext) -> bool:
-        """Break: the data is not known."""
+        """Return what small inputs say of it, where that is better than a break: the data is not known."""
+        answer = ctx.graph.ask(self)
+        if answer is not None:
+            return answer
         raise Break(DATA_DEPENDENT_BRANCH, f"truth value of {self.describe()}")
 
     def length(self, ctx: CaptureContext) -> Value:
@@ -404,6 +407,9 @@ class TensorValue(Value):
         number = deferred(ctx, self, self.fake) if name == "item" and not args and not kwargs else None
         if number is not None:
             return number
+        known = ctx.graph.number_at_entry(self) if name == "item" and not args and not kwargs else None
+        if known is not None:
+            return Constant(known)
         reason = _BREAKING_METHODS.get(name)
         if reason is not None:
             signal = Break(reason, f"{name}() of {self.describe()}")

@@ -344,8 +344,7 @@ def _has_override(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Val
     return Constant(is_asked_about(ctx, [*args, *kwargs.values()]))
 
 
-for _question in override_questions:
-    calls(_question)(_has_override)
+calls(*override_questions)(_has_override)
 
 
 def _query(function: Callable[..., object]) -> CallRule:

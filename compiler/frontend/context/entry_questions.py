@@ -1,0 +1,152 @@
+"""Truth values of small tensors that are computed at entry, so that a branch on them does not end the graph.
+
+A branch on data is a break, because the graph would have to run before the branch is known. Where the operations that
+lead to it are few, and their tensors small and on the CPU, they are run before everything else, on copies of the inputs:
+what they gave while capturing becomes a guard. That is worth it where a break would be worse than another form of the
+code: in a loop, which would break at each turn, in torch's own code, such as steps of optimizers, and where the program
+does not branch itself (`min` of tensors).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from ...base.nested import leaves
+from ...base.torch_facts import storage_key
+from ...values.data_question import DataQuestion
+from ...values.guard import Guard, GuardKind
+from ...values.source import Source
+from .frame import FrameState
+
+MOST_OPERATIONS = 300  # of all questions of one capture
+_MOST_ELEMENTS = 4096  # of one tensor that is computed for an answer
+_MOST_QUESTIONS = 64
+
+
+def storages_of(value: object) -> set[int]:
+    """Return the keys of the storages of the tensors in a value."""
+    tensors = (leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor))
+    return {storage_key(tensor) for tensor in tensors if tensor.layout is torch.strided}
+
+
+def is_of_torch(frame: FrameState) -> bool:
+    """Return whether a frame runs code of torch's own."""
+    return str(frame.namespace.get("__name__", "")).startswith("torch.")
+
+
+def stands_in_loop(frame: FrameState) -> bool:
+    """Return whether the instruction that is evaluated is in the body of a loop, or its code is torch's own."""
+    if is_of_torch(frame):
+        return True
+    here = frame.current().index
+    return any(
+        instruction.target is not None and "BACKWARD" in instruction.name and instruction.target <= here <= place
+        for place, instruction in enumerate(frame.decoded.instructions)
+    )
+
+
+@dataclass(eq=False)
+class EntryQuestions:
+    """The questions of one capture; graph, inputs: its graph, and where the placeholders come from."""
+
+    graph: fx.Graph
+    inputs: dict[fx.Node, tuple[Source, object]]
+    asked: list[tuple[fx.Node, object]] = field(default_factory=list)  # with the answers
+    needed: dict[fx.Node, None] = field(default_factory=dict)
+
+    def answer(self, node: fx.Node, *, written: bool) -> object | None:
+        """Return the number that a node of one element gives for the inputs of now; None where that takes too much.
+
+        written: also where the program writes to what it depends on: then it mostly is another number at each call.
+        """
+        needed = self._slice(node)
+        if needed is not None and not written and any("wrote" in one.meta for one in needed):
+            return None
+        if needed is None or len(self.asked) >= _MOST_QUESTIONS or len({**self.needed, **needed}) > MOST_OPERATIONS:
+            return None
+        question, sources = self._question([(node, None)], needed, "")
+        del sources
+        try:
+            (found,) = question.answers(*self._reals(needed))
+        except Exception:  # eager raises where the program makes the call
+            return None
+        if found != found:  # NaN is never the number expected
+            return None
+        self.asked.append((node, found))
+        self.needed |= needed
+        return found
+
+    def guards(self) -> list[Guard]:
+        """Return the guard that demands the answers."""
+        if not self.asked:
+            return []
+        origin = self.asked[0][0].meta.get("origin")
+        words = f"what the branches from {origin.place()} on ask" if origin is not None else "what branches ask"
+        question, sources = self._question(self.asked, self.needed, words)
+        return [Guard(sources[0], GuardKind.DATA, question, origin, sources[1:])]
+
+    def _reals(self, needed: dict[fx.Node, None]) -> list[object]:
+        return [self.inputs[node][1] for node in self.graph.nodes if node in needed and node in self.inputs]
+
+    def _question(
+        self, asked: list[tuple[fx.Node, Any]], needed: dict[fx.Node, None], words: str
+    ) -> tuple[DataQuestion, tuple[Source, ...]]:
+        """Return the question as a function of the inputs it needs, and where those come from."""
+        graph, copies, sources, copied = fx.Graph(), dict[fx.Node, fx.Node](), list[Source](), list[bool]()
+        written = {storage for node in needed for storage in node.meta.get("wrote", ())}
+        for node in self.graph.nodes:
+            if node not in needed:
+                continue
+            copies[node] = graph.node_copy(node, lambda one: copies[one])
+            if node in self.inputs:
+                sources.append(self.inputs[node][0])
+                copied.append(bool(written & storages_of(node.meta.get("val"))))
+        graph.output(tuple(copies[node] for node, _ in asked))
+        function: Callable[..., Any] = fx.GraphModule(torch.nn.Module(), graph).forward
+        return DataQuestion(function, tuple(copied), tuple(found for _, found in asked), words), tuple(sources)
+
+    def _slice(self, target: fx.Node) -> dict[fx.Node, None] | None:
+        """Return the nodes that a node depends on, by values and by memory; None if one of them is not to run twice."""
+        needed, storages = {target}, storages_of(target.meta.get("val"))
+        inputs = 0
+        for node in reversed(self.graph.nodes):
+            if node not in needed and not (storages & node.meta.get("wrote", set())):
+                continue
+            if not _is_repeatable(node):
+                return None
+            needed |= {node, *node.all_input_nodes}
+            for part in (node, *node.all_input_nodes):
+                storages |= storages_of(part.meta.get("val"))
+            inputs += node.op == "placeholder"
+        ordered = dict.fromkeys(node for node in self.graph.nodes if node in needed)
+        reals = [real for node in ordered if node.op == "placeholder" for real in [self.inputs[node][1]]]
+        if not inputs or not all(isinstance(real, torch.Tensor) for real in reals):
+            return None
+        if any("wrote" in node.meta for node in ordered) and _share(reals):
+            return None
+        return ordered
+
+
+def _share(reals: list[Any]) -> bool:
+    places = [real.untyped_storage().data_ptr() for real in reals]
+    return len(set(places)) != len(places)
+
+
+def _is_repeatable(node: fx.Node) -> bool:
+    """Return whether a node may run at entry too: small tensors, no draws, nothing but what it gives and writes."""
+    if node.meta.get("draws") or node.op not in ("placeholder", "call_function", "call_method"):
+        return False
+    module = str(getattr(node.target, "__module__", None) or "torch").partition(".")[0]
+    if node.op == "call_function" and module not in ("torch", "_operator", "math", "builtins"):
+        return False
+    values = [part.meta.get("val") for part in (node, *node.all_input_nodes)]
+    tensors = [leaf for leaf in leaves(values) if isinstance(leaf, torch.Tensor)]
+    return bool(tensors) and all(_is_small(tensor) for tensor in tensors)
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    known = all(type(size) is int for size in tensor.shape) and tensor.layout is torch.strided
+    return known and tensor.device.type == "cpu" and tensor.numel() <= _MOST_ELEMENTS
