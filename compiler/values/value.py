@@ -464,6 +464,17 @@ class GraphInProgress(ABC):
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
 
     @abstractmethod
+    def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
+        """Return the tensor of a number that is drawn before the graph runs; None where none can be.
+
+        draw: called with the generator, gives the tensor. sample: one of its kind. words: for people.
+        """
+
+    @abstractmethod
+    def warn(self, message: str, category: type[Warning]) -> None:
+        """Warn at the line that is evaluated, at each call."""
+
+    @abstractmethod
     def is_untouched(self) -> bool:
         """Return whether the program has computed and changed nothing so far."""
 

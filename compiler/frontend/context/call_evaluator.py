@@ -28,6 +28,9 @@ from .frame_stack import FrameStack
 
 _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
 
+# Made to record operations one by one: a frame with such a block runs as it is, and what it calls is compiled.
+_RECORDING = ("torch.profiler.profiler.profile.__init__", "torch.autograd.profiler.profile.__init__")
+
 RunFrame = Callable[[FrameState], None]
 MakeGenerator = Callable[[FrameState], Value]
 
@@ -100,6 +103,8 @@ class CallEvaluator(CallEvaluation):
                 return Constant(None)
             demand_state(self.ctx, function.real, args, kwargs)
             refused = refusal(function.real)
+            if refused is not None and refused.detail in _RECORDING:
+                self.frames.needs_own_frame("a profile, which records what runs in its block")
             if refused is not None:
                 raise refused
         code = function.code

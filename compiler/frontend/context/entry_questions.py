@@ -1,10 +1,10 @@
 """Truth values of small tensors that are computed at entry, so that a branch on them does not end the graph.
 
 A branch on data is a break, because the graph would have to run before the branch is known. Where the operations that
-lead to it are few, and their tensors small and on the CPU, they are run before everything else, on copies of the inputs:
-what they gave while capturing becomes a guard. That is worth it where a break would be worse than another form of the
-code: in a loop, which would break at each turn, in torch's own code, such as steps of optimizers, and where the program
-does not branch itself (`min` of tensors).
+lead to it are few, and their tensors small and on the CPU, they are run before everything else, on copies of the
+inputs: what they gave while capturing becomes a guard. That is worth it where a break would be worse than another form
+of the code: in a loop, which would break at each turn, in torch's own code, such as steps of optimizers, and where the
+program does not branch itself (`min` of tensors).
 """
 
 from collections.abc import Callable

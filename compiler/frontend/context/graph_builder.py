@@ -42,7 +42,7 @@ from ...values.reasons import (
     UNSUPPORTED_TENSOR,
     Break,
 )
-from ...values.source import Source
+from ...values.source import Argument, Source
 from ...values.torch.overrides.override_calls import asked_first
 from ...values.torch.overrides.subclass_values import (
     PlainTwin,
@@ -109,6 +109,7 @@ class GraphBuilder(GraphInProgress):
         self.quiet: list[tuple[Value, Value]] = []  # flags, and that all of them are true
         self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
         self.questions = EntryQuestions(self.fx, self.placeholders)
+        self.draws: list[tuple[Value, object]] = []  # from Python's generators, in the program's order
         self.is_dry = False  # what is being evaluated is dropped again
 
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
@@ -326,10 +327,31 @@ class GraphBuilder(GraphInProgress):
         found: Any = self._asked("call_method", "clone", tensor, written=False)
         return found  # type: ignore[no-any-return]  # a number of Python's
 
+    def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
+        """Return the tensor of a number that is drawn before the graph runs; see CaptureContext."""
+        if self.is_dry or self.attempt.graph_free or len(self.levels) > 1:
+            return None
+        source = Argument(f"_d{len(self.draws)}", words)
+        with without_transforms():
+            fake = make_fake(self.fake_mode, sample)
+        node = self.fx.placeholder(f"drawn_{len(self.draws)}")
+        node.meta.update(example_value=fake, val=fake, source=words, origin=self.frames.here(), draws=True)
+        set_entry_shape(node, fake)
+        self.draws.append((generator, draw))
+        self.placeholders[node] = (source, sample)
+        tensor = self.by_fake[id(fake)] = TensorValue(node, fake, torch.Tensor, source)
+        return tensor
+
+    def warn(self, message: str, category: type[Warning]) -> None:
+        """Warn at the line that is evaluated, at each call."""
+        frame = self.frames.stack[-1]
+        file, line = frame.decoded.code.co_filename, frame.line()
+        self.warned.append(OperationWarning(message, category, file, line, frame.namespace, in_graph=False))
+
     def is_untouched(self) -> bool:
         """Return whether the program has computed and changed nothing so far."""
         values = any("val" in node.meta for node in self.fx.nodes if node.op != "placeholder")
-        return not values and self.effects.count() == (0, 0) and len(self.levels) == 1
+        return not (values or self.draws) and self.effects.count() == (0, 0) and len(self.levels) == 1
 
     def _asked(self, kind: str, target: object, value: TensorValue, *, written: bool = True) -> object | None:
         """Return the number that an operation gives, of a tensor that it makes anew."""

@@ -1,4 +1,4 @@
-"""The state of torch's optimizers, which their first step makes: made before capture, so that every step is one graph."""
+"""The state of torch's optimizers, which their first step makes: made before capture, so all steps are one graph."""
 
 import types
 from typing import Any

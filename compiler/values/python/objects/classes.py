@@ -182,7 +182,7 @@ class ClassValue(KnownObject):
     def construct(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `type.__call__(cls, ...)`."""
         for base, base_rule in CONSTRUCTORS.items():
-            if base in (BaseException, tuple) and issubclass(self.kind, base):
+            if base in (BaseException, tuple, torch.autograd.Function) and issubclass(self.kind, base):
                 return base_rule(ctx, self.kind, args, kwargs)
         return construct(ctx, self.kind, args, kwargs)
 
