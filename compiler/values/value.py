@@ -464,6 +464,10 @@ class GraphInProgress(ABC):
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
 
     @abstractmethod
+    def open_number(self, tensor: Value) -> Value | None:
+        """Return the number in a tensor of one element, computed at entry, as one that may vary; None: it cannot be."""
+
+    @abstractmethod
     def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
         """Return the tensor of a number that is drawn before the graph runs; None where none can be.
 

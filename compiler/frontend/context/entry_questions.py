@@ -18,12 +18,40 @@ from ...base.nested import leaves
 from ...base.torch_facts import storage_key
 from ...values.data_question import DataQuestion
 from ...values.guard import Guard, GuardKind
-from ...values.source import Source
+from ...values.source import Inject, Source
 from .frame import FrameState
 
 MOST_OPERATIONS = 300  # of all questions of one capture
 _MOST_ELEMENTS = 4096  # of one tensor that is computed for an answer
+_MOST_ELEMENTS_ASKED_FOR = 65536  # where the user has asked for numbers in the graph
 _MOST_QUESTIONS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataNumber(Source):
+    """A number that a few operations on the data of inputs give."""
+
+    of: Source
+    others: tuple[Source, ...]
+    question: DataQuestion
+
+    def base(self) -> Source:
+        """Return the first input."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return the call of the question."""
+        others = "".join(f", {_whole_text(other, inject)}" for other in self.others)
+        return f"{inject(self.question.number)}({base}{others})"
+
+    def words(self) -> str:
+        """Return what people read of it."""
+        return f"a number computed from {', '.join(one.words() for one in (self.of, *self.others))}"
+
+
+def _whole_text(source: Source, inject: Inject) -> str:
+    base = source.base()
+    return source.text("" if base is None else _whole_text(base, inject), inject)
 
 
 def storages_of(value: object) -> set[int]:
@@ -79,6 +107,18 @@ class EntryQuestions:
         self.needed |= needed
         return found
 
+    def number(self, node: fx.Node) -> "tuple[DataNumber, object] | None":
+        """Return where the number in a node is found at entry, and what it is now; None where that takes too much."""
+        needed = self._slice(node, _MOST_ELEMENTS_ASKED_FOR)
+        if needed is None or len(needed) > MOST_OPERATIONS:
+            return None
+        question, sources = self._question([(node, None)], needed, "")
+        try:
+            (found,) = question.answers(*self._reals(needed))
+        except Exception:  # as in `answer`
+            return None
+        return DataNumber(sources[0], sources[1:], question), found
+
     def guards(self) -> list[Guard]:
         """Return the guard that demands the answers."""
         if not self.asked:
@@ -108,14 +148,14 @@ class EntryQuestions:
         function: Callable[..., Any] = fx.GraphModule(torch.nn.Module(), graph).forward
         return DataQuestion(function, tuple(copied), tuple(found for _, found in asked), words), tuple(sources)
 
-    def _slice(self, target: fx.Node) -> dict[fx.Node, None] | None:
+    def _slice(self, target: fx.Node, most: int = _MOST_ELEMENTS) -> dict[fx.Node, None] | None:
         """Return the nodes that a node depends on, by values and by memory; None if one of them is not to run twice."""
         needed, storages = {target}, storages_of(target.meta.get("val"))
         inputs = 0
         for node in reversed(self.graph.nodes):
             if node not in needed and not (storages & node.meta.get("wrote", set())):
                 continue
-            if not _is_repeatable(node):
+            if not _is_repeatable(node, most):
                 return None
             needed |= {node, *node.all_input_nodes}
             for part in (node, *node.all_input_nodes):
@@ -135,7 +175,7 @@ def _share(reals: list[Any]) -> bool:
     return len(set(places)) != len(places)
 
 
-def _is_repeatable(node: fx.Node) -> bool:
+def _is_repeatable(node: fx.Node, most: int) -> bool:
     """Return whether a node may run at entry too: small tensors, no draws, nothing but what it gives and writes."""
     if node.meta.get("draws") or node.op not in ("placeholder", "call_function", "call_method"):
         return False
@@ -144,9 +184,9 @@ def _is_repeatable(node: fx.Node) -> bool:
         return False
     values = [part.meta.get("val") for part in (node, *node.all_input_nodes)]
     tensors = [leaf for leaf in leaves(values) if isinstance(leaf, torch.Tensor)]
-    return bool(tensors) and all(_is_small(tensor) for tensor in tensors)
+    return bool(tensors) and all(_is_small(tensor, most) for tensor in tensors)
 
 
-def _is_small(tensor: torch.Tensor) -> bool:
+def _is_small(tensor: torch.Tensor, most: int) -> bool:
     known = all(type(size) is int for size in tensor.shape) and tensor.layout is torch.strided
-    return known and tensor.device.type == "cpu" and tensor.numel() <= _MOST_ELEMENTS
+    return known and tensor.device.type == "cpu" and tensor.numel() <= most

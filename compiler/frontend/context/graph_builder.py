@@ -86,10 +86,17 @@ class GraphBuilder(GraphInProgress):
     """
 
     def __init__(
-        self, ctx: CaptureContext, attempt: CaptureAttempt, frames: FrameStack, effects: EffectList, modes: ModeRecord
+        self,
+        ctx: CaptureContext,
+        attempt: CaptureAttempt,
+        frames: FrameStack,
+        effects: EffectList,
+        modes: ModeRecord,
+        open_up: Callable[[int | float, Source], Value],
     ) -> None:
         self.ctx, self.attempt = ctx, attempt
         self.frames, self.effects, self.modes = frames, effects, modes
+        self.open_up = open_up  # makes a symbol of a number from outside
         self.fx = fx.Graph()
         self.levels = [Level(self.fx, {})]  # the graph, then those of functions under torch.func transforms
         self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
@@ -326,6 +333,22 @@ class GraphBuilder(GraphInProgress):
             return None
         found: Any = self._asked("call_method", "clone", tensor, written=False)
         return found  # type: ignore[no-any-return]  # a number of Python's
+
+    def open_number(self, tensor: Value) -> Value | None:
+        """Return the number in a tensor of one element as one that varies from call to call; see CaptureContext."""
+        if self.sizes.environment is None or not isinstance(tensor, TensorValue) or not self._may_ask(anywhere=True):
+            return None
+        copy = self._call("call_method", "clone", [tensor], {})
+        assert isinstance(copy, TensorValue)
+        found = self.questions.number(copy.node)
+        self.fx.erase_node(copy.node)
+        self.by_fake.pop(id(copy.fake), None)
+        if found is None:
+            return None
+        source, number = found
+        if type(number) in (int, float) and self.sizes.can_be_open(number):
+            return self.open_up(number, source)
+        return self.ctx.wrap(number, source)
 
     def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
         """Return the tensor of a number that is drawn before the graph runs; see CaptureContext."""

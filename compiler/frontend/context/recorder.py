@@ -83,7 +83,7 @@ class Recorder(CaptureContext):
         self.guards = GuardList(self.frames)
         self.effects = EffectList(self, self.shared)
         self.modes = ModeRecord(self)
-        self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes)
+        self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes, self.open_number)
         self.sizes = self.graph.sizes
         self.calls = CallEvaluator(self, attempt, self.frames, partial(run_frame, self), partial(make_generator, self))
 
@@ -102,12 +102,12 @@ class Recorder(CaptureContext):
 
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
-        if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
+        if isinstance(value, int | float) and self.graph.sizes.isopen_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            return self._open_number(value, source)
-        if isinstance(value, numpy.generic) and self.graph.sizes.is_open_number(value.item(), source):
+            return self.open_number(value, source)
+        if isinstance(value, numpy.generic) and self.graph.sizes.isopen_number(value.item(), source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            number = self._open_number(value.item(), BaseContents(source, numpy.generic.item))
+            number = self.open_number(value.item(), BaseContents(source, numpy.generic.item))
             return OpenNumpyScalar(self, value, number, source)
         known = self.shared.get(id(value))
         if known is not None:
@@ -126,8 +126,8 @@ class Recorder(CaptureContext):
             self._share_namespace(value, wrapped, source)
         return wrapped
 
-    def _open_number(self, value: int | float, source: Source) -> Value:
-        # arithmetic of symbols knows no NaN and no sign of zero
+    def open_number(self, value: int | float, source: Source) -> Value:
+        """Return a number from outside as a symbol: arithmetic of those knows no NaN and no sign of zero."""
         span = f"0 < abs({{0}}) < {LARGE}" if type(value) is float else f"abs({{0}}) < {LARGEST_NUMBER}"
         self.guards.add(source, GuardKind.EXPRESSION, span)
         return self.graph.sizes.number(value, source)

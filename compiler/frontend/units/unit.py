@@ -422,7 +422,8 @@ class Unit:
             marks = size_marks(value)
             return (varying.get(source, frozenset()) | marks.opened) - marks.fixed
 
-        return chosen if varying or self.marks or self.varying_numbers else no_symbols
+        numbers = self.varying_numbers or self.family.options.capture_scalar_outputs
+        return chosen if varying or self.marks or numbers else no_symbols
 
     def may_ask(self) -> bool:
         """Return whether branches may be decided at entry by the data: not where that has made several forms."""

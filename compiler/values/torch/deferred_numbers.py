@@ -100,15 +100,21 @@ class DeferredNumber(Value):
         return DeferredNumber(scalar, self.fake, self.kind)
 
 
-def deferred(ctx: CaptureContext, tensor: Value, fake: torch.Tensor) -> DeferredNumber | None:
+def deferred(ctx: CaptureContext, tensor: Value, fake: torch.Tensor) -> Value | None:
     """Return the number that `item()` of a tensor gives, kept in the graph; None where it has to be read.
 
-    It is taken now: the tensor may be written to later.
+    Where it takes little to compute, it is computed at entry and may vary: then it can be a size, an index, or decide a
+    branch. Else it is taken now: the tensor may be written to later.
     """
     whole = fake.dtype in (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
     if not ctx.options.capture_scalar_outputs or fake.device.type != "cpu" or ctx.graph.is_apart():
         return None
-    if fake.dim() != 0 or not (whole or fake.is_floating_point()):
+    if fake.numel() != 1 or not (whole or fake.is_floating_point() or fake.dtype is torch.bool):
+        return None
+    number = ctx.graph.open_number(tensor)
+    if number is not None:
+        return number
+    if fake.dim() != 0 or fake.dtype is torch.bool:
         return None
     scalar = tensor
     for method in ("detach", "clone", "long" if whole else "double"):
