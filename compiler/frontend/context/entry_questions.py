@@ -16,6 +16,7 @@ from torch import fx
 
 from ...base.nested import leaves
 from ...base.torch_facts import storage_key
+from ...bytecode.instruction import Instruction
 from ...values.data_question import DataQuestion
 from ...values.guard import Guard, GuardKind
 from ...values.source import Inject, Source
@@ -31,6 +32,7 @@ _MOST_QUESTIONS = 64
 class DataNumber(Source):
     """A number that a few operations on the data of inputs give."""
 
+    reads_data = True
     of: Source
     others: tuple[Source, ...]
     question: DataQuestion
@@ -69,11 +71,18 @@ def stands_in_loop(frame: FrameState) -> bool:
     """Return whether the instruction that is evaluated is in the body of a loop, or its code is torch's own."""
     if is_of_torch(frame):
         return True
-    here = frame.current().index
+    here = frame.current()
     return any(
-        instruction.target is not None and "BACKWARD" in instruction.name and instruction.target <= here <= place
-        for place, instruction in enumerate(frame.decoded.instructions)
+        "BACKWARD" in jump.name
+        and jump.target is not None
+        and (jump.target <= here.index <= jump.index or _tests(jump, here))
+        for jump in frame.decoded.instructions
     )
+
+
+def _tests(jump: Instruction, here: Instruction) -> bool:
+    """Return whether an instruction belongs to the first test of a `while`, which stands in front of the loop."""
+    return jump.line == here.line and here.index < jump.index
 
 
 @dataclass(eq=False)

@@ -102,10 +102,10 @@ class Recorder(CaptureContext):
 
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
-        if isinstance(value, int | float) and self.graph.sizes.isopen_number(value, source):
+        if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
             return self.open_number(value, source)
-        if isinstance(value, numpy.generic) and self.graph.sizes.isopen_number(value.item(), source):
+        if isinstance(value, numpy.generic) and self.graph.sizes.is_open_number(value.item(), source):
             self.guards.add(source, GuardKind.TYPE, type(value))
             number = self.open_number(value.item(), BaseContents(source, numpy.generic.item))
             return OpenNumpyScalar(self, value, number, source)

@@ -115,7 +115,7 @@ ANSWER_RULES = (
         check=lambda guard, texts: f"{texts.inject(guard.expected)}.holds({', '.join((texts.value, *texts.others))})",
         words=lambda guard: f"{guard.expected.words} of {', '.join((place_words(guard), *other_words(guard)))}",
         expected=lambda guard: ", ".join(map(str, guard.expected.expected)),
-        actual=lambda guard, value, others: ", ".join(map(str, guard.expected.answers(value, *others))),
+        actual=lambda guard, value, others: guard.expected.found(value, *others),
     ),
     GuardRule(
         GuardKind.EXPRESSION,

@@ -427,7 +427,9 @@ class Unit:
 
     def may_ask(self) -> bool:
         """Return whether branches may be decided at entry by the data: not where that has made several forms."""
-        return sum(any(guard.kind is GuardKind.DATA for guard in one.guards) for one in self.entries) < _MOST_ANSWERS
+        if self.family.fullgraph:
+            return True
+        return sum(any(map(_reads_data, one.guards)) for one in self.entries) < _MOST_ANSWERS
 
     def give_up_symbols(self) -> None:
         """Capture with fixed sizes from now on: symbols have failed here."""
@@ -534,6 +536,11 @@ class Unit:
                 unit.entries.clear()
                 unit.runs.clear()
                 unit.exhausted = False
+
+
+def _reads_data(guard: Guard) -> bool:
+    sources = (guard.source, *guard.others)
+    return guard.kind is GuardKind.DATA or any(source is not None and source.reads_data for source in sources)
 
 
 def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
