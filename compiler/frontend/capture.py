@@ -65,7 +65,9 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             return capture_unit(unit, args)
         return _after_failure(unit, error, args, None)
     if lazy is not None:
-        lazy.initialise()  # as the call does, before anything of this capture is used; the state is the program's again
+        unit.may_start = (
+            lazy.initialise() and unit.may_start
+        )  # as the call does, before anything of this capture is used; the state is the program's again
         return capture_unit(unit, args)
     try:
         raise failed  # type: ignore[misc]  # always raised from the backend's own error; here, so neither holds the other
@@ -123,6 +125,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         unit.graph_free,
         unit.may_assume,
         unit.may_ask(),
+        unit.may_start,
         unit.family.fullgraph,
         unit.symbolic_dimensions(),
         frozenset(unit.varying_numbers),

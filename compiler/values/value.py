@@ -479,8 +479,8 @@ class GraphInProgress(ABC):
         """Warn at the line that is evaluated, at each call."""
 
     @abstractmethod
-    def is_untouched(self) -> bool:
-        """Return whether the program has computed and changed nothing so far."""
+    def may_start(self) -> bool:
+        """Return whether something may be made before capture: the program has computed and changed nothing so far."""
 
     @abstractmethod
     def number_at_entry(self, tensor: Value) -> int | float | bool | None:

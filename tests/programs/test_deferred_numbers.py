@@ -113,7 +113,7 @@ def test_a_number_that_takes_little_to_compute_may_be_used_for_anything(name, ba
         for numbers in ([2.5, 1.5, 4.0], [1.5, 2.5, 5.0], [3.5, 9.5, 1.0], [7.0, 2.0, 3.0]):
             assert same(run(torch.tensor(numbers)), USES[name](torch.tensor(numbers)))
     assert not [event for event in events if isinstance(event, CompilerFailed | Broke)]
-    assert sum(isinstance(event, Captured) for event in events) <= 3
+    assert sum(isinstance(event, Captured) for event in events) <= 4
 
 
 @pytest.mark.cc

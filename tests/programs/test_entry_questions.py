@@ -145,12 +145,12 @@ def test_code_that_data_takes_many_ways_breaks_in_the_end():
 OPTIMIZERS = ["Adam", "AdamW", "ASGD", "RAdam", "NAdam", "Adagrad", "Adadelta", "RMSprop", "Rprop", "Adamax", "SGD"]
 
 
-def trained(name, compile, steps=7, groups=1):
+def trained(name, compiler, steps=7, groups=1):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
     parts = [model[0], model[2]] if groups == 2 else [model]
     optimizer = getattr(torch.optim, name)([{"params": part.parameters()} for part in parts], lr=0.01)
-    step = compile(lambda: optimizer.step())
+    step = compiler(lambda: optimizer.step())
     for _ in range(steps):
         optimizer.zero_grad()
         model(A).square().sum().backward()

@@ -371,10 +371,15 @@ class GraphBuilder(GraphInProgress):
         file, line = frame.decoded.code.co_filename, frame.line()
         self.warned.append(OperationWarning(message, category, file, line, frame.namespace, in_graph=False))
 
-    def is_untouched(self) -> bool:
-        """Return whether the program has computed and changed nothing so far."""
+    def may_start(self) -> bool:
+        """Return whether something may be made before capture; see CaptureContext."""
         values = any("val" in node.meta for node in self.fx.nodes if node.op != "placeholder")
-        return not (values or self.draws) and self.effects.count() == (0, 0) and len(self.levels) == 1
+        return (
+            not (values or self.draws)
+            and self.effects.count() == (0, 0)
+            and len(self.levels) == 1
+            and self.attempt.may_start
+        )
 
     def _asked(self, kind: str, target: object, value: TensorValue, *, written: bool = True) -> object | None:
         """Return the number that an operation gives, of a tensor that it makes anew."""

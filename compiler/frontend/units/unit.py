@@ -284,6 +284,7 @@ class Unit:
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
         self.varying_numbers: set[Source] = set()  # whole numbers that changed
         self.static_only = False
+        self.may_start = True  # that optimizers' state is made before capture
         self.may_assume = True  # that branches to an error are not taken
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[[list[tuple[object, ...]]], object] | None = None

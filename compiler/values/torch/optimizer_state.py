@@ -1,8 +1,8 @@
 """The state of torch's optimizers, which their first step makes: made before capture, so all steps are one graph."""
 
 import types
+from contextlib import suppress
 from typing import Any
-from weakref import WeakSet
 
 import torch
 
@@ -10,8 +10,6 @@ from ..python.containers.lists import ListValue
 from ..python.objects.instances import ObjectValue
 from ..reasons import Signal
 from ..value import Arguments, CaptureContext, Keywords
-
-_WITHOUT: WeakSet[torch.optim.Optimizer] = WeakSet()  # those whose `_init_group` makes no state for some parameter
 
 
 class UnstartedOptimizer(Signal):
@@ -23,27 +21,23 @@ class UnstartedOptimizer(Signal):
         self.lists = lists
         super().__init__(optimizer)
 
-    def initialise(self) -> None:
-        """Make it as the step does; where that raises, the step itself does it again and raises."""
+    def initialise(self) -> bool:
+        """Make it as the step does, and return whether it is made; where that raises, the step itself raises, too."""
         optimizer: Any = self.optimizer
-        try:
-            with torch.no_grad():
-                optimizer._init_group(self.group, *([] for _ in range(self.lists)))
-        except Exception:
-            _WITHOUT.add(self.optimizer)
-        if _waits(self.optimizer, self.group):
-            _WITHOUT.add(self.optimizer)
+        with suppress(Exception), torch.no_grad():
+            optimizer._init_group(self.group, *([] for _ in range(self.lists)))
+        return not _waits(self.optimizer, self.group)
 
 
 def demand_state(ctx: CaptureContext, function: object, args: Arguments, kwargs: Keywords) -> None:
     """Raise UnstartedOptimizer if a function is the one that makes the state of a group, and there is some to make."""
-    if not _makes_state(function) or len(args) < 3 or kwargs or not ctx.graph.is_untouched():
+    if not _makes_state(function) or len(args) < 3 or kwargs or not ctx.graph.may_start():
         return
     owner = ctx.realize(args[0])
     optimizer = owner.real if isinstance(owner, ObjectValue) else None
     lists = [ctx.realize(arg) for arg in args[2:]]
     empty = all(isinstance(value, ListValue) and value.kind is list and not value.items for value in lists)
-    if not isinstance(optimizer, torch.optim.Optimizer) or not empty or optimizer in _WITHOUT:
+    if not isinstance(optimizer, torch.optim.Optimizer) or not empty:
         return
     group = next((group for group in optimizer.param_groups if _waits(optimizer, group)), None)
     if group is not None:
