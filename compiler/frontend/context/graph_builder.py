@@ -186,7 +186,13 @@ class GraphBuilder(GraphInProgress):
         written = fake_args[0] if fake_args and _repeats_elements(fake_args[0]) else None
         before = getattr(written, "_version", 0)
         outputs = _shapes_and_versions(fake_kwargs.get("out"))
-        result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        try:
+            result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        except Break as signal:
+            numbers = [self._with_numbers(arg) for arg in args] if signal.reason is DATA_DEPENDENT_VALUE else list(args)
+            if all(new is old for new, old in zip(numbers, args, strict=True)):
+                raise
+            return self._call(kind, target, numbers, kwargs)
         for (shape, version), now in zip(outputs, _shapes_and_versions(fake_kwargs.get("out")), strict=True):
             name = target if isinstance(target, str) else getattr(target, "__name__", target)
             if now[0] != shape or 0 in shape:  # not every shape rule lets it grow
@@ -370,6 +376,21 @@ class GraphBuilder(GraphInProgress):
         frame = self.frames.stack[-1]
         file, line = frame.decoded.code.co_filename, frame.line()
         self.warned.append(OperationWarning(message, category, file, line, frame.namespace, in_graph=False))
+
+    def _with_numbers(self, value: Value) -> Value:
+        """Return a size, or a list of sizes, with numbers in place of tensors of one, where they are known at entry."""
+        value = self.ctx.realize(value)
+        if isinstance(value, TensorValue) and not value.fake.dim():
+            size = self.number_at_entry(value)
+            return self.ctx.known(size) if type(size) is int else value
+        if not isinstance(value, ListValue | TupleValue) or value.kind not in (list, tuple, torch.Size):
+            return value
+        parts = [self.ctx.realize(part) for part in value.items]
+        numbers = [self.number_at_entry(part) for part in parts]
+        if not any(type(number) is int for number in numbers):
+            return value
+        pairs = zip(parts, numbers, strict=True)
+        return TupleValue([part if number is None else self.ctx.known(number) for part, number in pairs])
 
     def may_start(self) -> bool:
         """Return whether something may be made before capture; see CaptureContext."""
