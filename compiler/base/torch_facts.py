@@ -473,6 +473,35 @@ def has_foreign_modes() -> bool:
     return any(type(torch._C._get_function_stack_at(place)) is not DeviceContext for place in range(depth))
 
 
+class _ModesAside(threading.local):
+    """The modes for functions that a thread has put aside while code that has asked them already runs."""
+
+    modes: tuple[object, ...] = ()
+
+
+MODES_ASIDE = _ModesAside()
+
+
+def only_foreign_modes() -> bool:
+    """Return whether every mode for functions that is active is the program's, and none a device block."""
+    depth = torch._C._len_torch_function_stack()
+    return depth > 0 and all(type(torch._C._get_function_stack_at(n)) is not DeviceContext for n in range(depth))
+
+
+@contextmanager
+def modes_put_aside() -> Iterator[None]:
+    """Take the modes for functions off the stack for the duration of a block; the outermost is the first of them."""
+    before = MODES_ASIDE.modes
+    taken = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+    MODES_ASIDE.modes = tuple(reversed(taken))
+    try:
+        yield
+    finally:
+        MODES_ASIDE.modes = before
+        for mode in reversed(taken):
+            torch._C._push_on_torch_function_stack(mode)
+
+
 def module_registration_hooks() -> bool:
     """Return whether anyone watches registrations of parameters or submodules; without the tables nobody can."""
     module = torch.nn.modules.module

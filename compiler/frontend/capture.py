@@ -16,11 +16,19 @@ from ..base.events import (
     stage,
 )
 from ..base.noted_warnings import noted_warnings
-from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
+from ..base.torch_facts import MODES_ASIDE, hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
-from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
+from ..values.reasons import (
+    CALLEE_BREAKS,
+    CANNOT_RESUME,
+    EXCEPTION,
+    FUNCTION_MODE,
+    UNSUPPORTED_TENSOR,
+    Break,
+    SkipFrame,
+)
 from ..values.torch.modules import Uninitialised
 from ..values.torch.optimizer_state import UnstartedOptimizer
 from ..values.value import Raised
@@ -123,7 +131,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
     attempt = CaptureAttempt(
         stop.places[0][1] if stop is not None else -1,
         unit.graph_free,
-        unit.may_assume,
+        unit.may_assume and not MODES_ASIDE.modes,
         unit.may_ask(),
         unit.may_start,
         unit.family.fullgraph,
@@ -139,6 +147,8 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
     grad_mode = torch.is_grad_enabled()
     try:
         recorder.frames.given = frozenset(map(id, args))
+        if MODES_ASIDE.modes:
+            recorder.enter_outer_modes()
         frames = recorder.frames.entered = frames_of(recorder, unit, args)
         try:
             with noted_warnings(recorder.frames.warned):
@@ -152,6 +162,8 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
                 raise SkipFrame(CANNOT_RESUME, "evaluated again, the program took another way", None) from None
             return _finish_break(unit, recorder, stopped.frames, stop)
         except Break as signal:
+            if MODES_ASIDE.modes:  # what breaks would run without the modes
+                raise SkipFrame(FUNCTION_MODE, signal.detail, signal.origin) from None
             if unit.family.fullgraph or stop is not None:
                 raise
             places = places_to_stop(recorder.frames.stopped, signal)

@@ -1,9 +1,14 @@
 """Tensors of classes that programs derive from torch.Tensor, `__torch_function__`, and modes for functions."""
 
+import contextlib
+
+import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from support.programs import Corpus, check
+from plumbline.compiler.base.events import Captured, recording
+from support.programs import Corpus, check, compiled
+from support.sameness import assert_alike
 
 corpus = Corpus()
 program = corpus.program
@@ -328,6 +333,55 @@ def made_by_the_constructor_of_torch(a):
 def made_by_a_constructor(a):
     x = Made(a + 1, "m")
     return shown(x, x + 1), x.unit, x.again
+
+
+def under(function, *modes):
+    """Return what a function gives under modes, and how often the first was asked."""
+    with contextlib.ExitStack() as stack:
+        for mode in modes:
+            stack.enter_context(mode)
+        try:
+            result = function(A)
+        except KeyError as error:
+            result = error.args
+    return result, getattr(modes[0], "seen", None), torch._C._len_torch_function_stack()
+
+
+def sines(a):
+    return torch.sin(a).shape, torch.sin(a) + len(a), a[0], torch.zeros(2)
+
+
+def breaking(a):
+    b = torch.sin(a)
+    print("under a mode")
+    return b * 2
+
+
+def failing(a):
+    try:
+        return torch.sin(a) * 2
+    except KeyError:
+        return torch.sin(a)
+
+
+@pytest.mark.parametrize("function", [sines, breaking, failing])
+def test_modes_that_were_entered_outside(function):
+    run = compiled(function)
+    for modes in ((Negating,), (Doubling,), (Negating, Doubling), (Failing, Negating), (Negating,), ()):
+        made = [[kind() for kind in modes] for _ in range(2)]
+        if modes:
+            assert_alike(under(function, *made[0]), under(run, *made[1]))
+    assert_alike(function(A), run(A))
+
+
+def test_a_mode_outside_costs_no_graph_at_the_second_call():
+    run = compiled(sines)
+    counts = []
+    for _ in range(3):
+        with recording() as events:
+            under(run, Negating())
+        counts.append(sum(isinstance(event, Captured) for event in events))
+    assert counts == [1, 0, 0]
 
 
 @corpus.parametrize()

@@ -533,6 +533,7 @@ from torch.overrides import TorchFunctionMode
 
 class Watching(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
+        print(function)
         return function(*args, **(kwargs or {}))
 
 

@@ -9,6 +9,7 @@ import numpy
 import torch
 
 from ...base.options import Options
+from ...base.torch_facts import MODES_ASIDE
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
 from ...values.library.cached_functions import CachedFunctionValue
@@ -32,7 +33,7 @@ from ...values.reasons import (
     SkipFrame,
 )
 from ...values.scalar import LARGE
-from ...values.source import Attribute, BaseContents, Injected, Source
+from ...values.source import Attribute, BaseContents, Injected, Item, Source
 from ...values.torch.overrides.subclass_values import SubclassValue
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -86,6 +87,13 @@ class Recorder(CaptureContext):
         self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes, self.open_number)
         self.sizes = self.graph.sizes
         self.calls = CallEvaluator(self, attempt, self.frames, partial(run_frame, self), partial(make_generator, self))
+
+    def enter_outer_modes(self) -> None:
+        """Ask the modes for functions that were entered before the code, which are put aside while it is captured."""
+        modes = Attribute(Injected(MODES_ASIDE), "modes")
+        self.guards.add(modes, GuardKind.LENGTH, len(MODES_ASIDE.modes))
+        for position, mode in enumerate(MODES_ASIDE.modes):
+            self.modes.overrides.modes.append(self.wrap(mode, Item(modes, position)))
 
     def release(self) -> None:
         """End the capture: what the program drops must not live on in cycles of ours.

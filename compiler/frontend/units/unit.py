@@ -24,7 +24,13 @@ from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
 from ...base.stack_room import has_room
-from ...base.torch_facts import calls_module_plainly, has_foreign_modes, outside_transforms
+from ...base.torch_facts import (
+    calls_module_plainly,
+    has_foreign_modes,
+    modes_put_aside,
+    only_foreign_modes,
+    outside_transforms,
+)
 from ...bytecode.instruction import Decoded, decode
 from ...bytecode.resume_chain import Place, make_chain_function
 from ...bytecode.resume_code import NULL, VALUE
@@ -275,6 +281,7 @@ class Unit:
         self.places = places
         self.entries: list[Specialisation] = []
         self.runs: list[Callable[..., object]] = []
+        self.under_modes: list[Specialisation] = []  # for calls under modes for functions
         self.resumes: dict[tuple[object, ...], Unit] = {}
         self.lock = ForkedLock()
         self.exhausted = False
@@ -354,8 +361,7 @@ class Unit:
             record(RanEagerly(self.name, LIMIT.id, "the program recurses too deep", LIMIT.hint, self.origin()))
             return self.eager(*args)
         if has_foreign_modes():
-            record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
-            return self.eager(*args)
+            return self._run_under_modes(args)
         tried: list[Callable[..., object]] = []
         while True:
             with self.lock:
@@ -381,6 +387,23 @@ class Unit:
             return result
         finally:
             del result, args  # as in `__call__`
+
+    def _run_under_modes(self, args: tuple[object, ...]) -> object:
+        """Run a specialisation that has asked the active modes for functions while it was captured."""
+        if not only_foreign_modes() or len(self.under_modes) >= self.limit:
+            record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
+            return self.eager(*args)
+        with modes_put_aside():
+            for known in tuple(self.under_modes):
+                result = known.run(*args)
+                if result is not MISS:
+                    return result
+            with self.lock:
+                self._try_to_note(self._note_marks, args)
+                specialisation = self.family.capture(self, args)
+                self.under_modes.append(specialisation)
+            result = specialisation.run(*args)
+        return self.eager(*args) if result is MISS else result
 
     def _specialise(self, args: tuple[object, ...]) -> Specialisation | None:
         """Capture one more specialisation; None, and none from now on, where there are too many."""
@@ -532,10 +555,12 @@ class Unit:
         with self.lock:
             self.entries.clear()
             self.runs.clear()
+            self.under_modes.clear()
             self.exhausted = False
             for unit in list(self.resumes.values()):
                 unit.entries.clear()
                 unit.runs.clear()
+                unit.under_modes.clear()
                 unit.exhausted = False
 
 
