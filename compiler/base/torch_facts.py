@@ -4,7 +4,6 @@ Each name stands with what of ours breaks if torch changes it.
 """
 
 import functools
-import inspect
 import logging
 import sys
 import threading
@@ -473,35 +472,6 @@ def has_foreign_modes() -> bool:
     return any(type(torch._C._get_function_stack_at(place)) is not DeviceContext for place in range(depth))
 
 
-class _ModesAside(threading.local):
-    """The modes for functions that a thread has put aside while code that has asked them already runs."""
-
-    modes: tuple[object, ...] = ()
-
-
-MODES_ASIDE = _ModesAside()
-
-
-def only_foreign_modes() -> bool:
-    """Return whether every mode for functions that is active is the program's, and none a device block."""
-    depth = torch._C._len_torch_function_stack()
-    return depth > 0 and all(type(torch._C._get_function_stack_at(n)) is not DeviceContext for n in range(depth))
-
-
-@contextmanager
-def modes_put_aside() -> Iterator[None]:
-    """Take the modes for functions off the stack for the duration of a block; the outermost is the first of them."""
-    before = MODES_ASIDE.modes
-    taken = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
-    MODES_ASIDE.modes = tuple(reversed(taken))
-    try:
-        yield
-    finally:
-        MODES_ASIDE.modes = before
-        for mode in reversed(taken):
-            torch._C._push_on_torch_function_stack(mode)
-
-
 def module_registration_hooks() -> bool:
     """Return whether anyone watches registrations of parameters or submodules; without the tables nobody can."""
     module = torch.nn.modules.module
@@ -712,20 +682,6 @@ fx_questions: tuple[Callable[[], object], ...] = tuple(  # whether a symbolic tr
     for name in ("is_fx_tracing", "is_fx_symbolic_tracing")
     if name in vars(torch.fx._symbolic_trace)
 )
-# `__torch_function__` and its switches: capture asks classes and modes in torch's place.
-no_override = torch._C._disabled_torch_function_impl  # what a class has that takes part in nothing
-no_dispatch = torch._C._disabled_torch_dispatch_impl  # what a class has under `__torch_dispatch__` that has none
-plain_override: Any = inspect.getattr_static(
-    torch.Tensor, "__torch_function__"
-)  # what subclasses inherit: results are of the subclass
-subclass_switch = torch._C.DisableTorchFunctionSubclass  # a block under which subclasses have no say
-subclasses_have_a_say = torch._C._is_torch_function_enabled  # guarded where the program has a subclass
-unwrapped_functions = torch.overrides.get_default_nowrap_functions  # those whose results stay as they are
-push_function_mode = torch._C._push_on_torch_function_stack
-pop_function_mode = torch._C._pop_torch_function_stack
-make_subclass = torch.Tensor._make_subclass  # what constructors of subclasses call
-
-
 state_questions = (  # answers that the entry guards hold, or that never change in a process
     torch._C._is_any_autocast_enabled,
     torch._C._is_autocast_available,

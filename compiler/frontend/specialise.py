@@ -28,10 +28,10 @@ from ..graph.effects.call_effects import Effects
 from ..graph.effects.undo import EFFECTS, HOOKED, WARNED, effects_of, saved, undoing
 from ..graph_pictures import graph_svg
 from ..values.guard import Guard
-from ..values.library.random_calls import GeneratorStates
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
 from ..values.source import Argument
+from ..values.torch.python_draws import GeneratorsBefore
 from ..values.torch.tensor import TensorValue
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
@@ -92,7 +92,7 @@ class SpecialisationWriter:
         ]
         if draws:
             generators = "".join(f"{name}, " for name in dict.fromkeys(name for name, _ in draws))
-            self.before.append(f"_drawn = {self.names.inject(GeneratorStates)}({generators})")
+            self.before.append(f"_drawn = {self.names.inject(GeneratorsBefore)}({generators})")
         self.before += [f"_d{n} = {self.names.inject(draw)}({name})" for n, (name, draw) in enumerate(draws)]
 
     def _original(self, function: Callable[..., object]) -> str:

@@ -22,7 +22,6 @@ from .library import (
     numpy_values,
     objects_by_content,
     pure_calls,
-    random_calls,
     reflection_calls,
     single_dispatch,
     twin_calls,
@@ -41,6 +40,7 @@ from .torch import (
     marks_inside,
     modes,
     modules,
+    python_draws,
     stateless_calls,
     tensor_state,
     torch_calls,
@@ -82,7 +82,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     cached_functions,  # functools.lru_cache
     single_dispatch,  # functools.singledispatch
     logging_calls,  # logging
-    random_calls,  # random
+    python_draws,  # random
     environment,  # os.environ
     reflection_calls,  # inspect, vars, frames
     pure_calls,  # functions of the standard library that run now
@@ -107,7 +107,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     itertools_calls.chain_from_iterable_rule,  # chain.from_iterable: a new object at every look-up
     reflection_calls.subclasses_rule,  # C.__subclasses__: a new object at every look-up
     single_dispatch.dispatch_rule,  # f.dispatch of a functools.singledispatch function
-    random_calls.drawing_rule,  # methods of random.Random that draw a number
+    python_draws.drawing_rule,  # methods of random.Random that draw a number
     pure_calls.pure_method_rule,  # bound methods of immutable objects: patterns, dates
     twin_calls.python_twin_rule,  # functions in C that the standard library has in Python too
 )

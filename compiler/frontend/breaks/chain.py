@@ -10,9 +10,9 @@ from ...bytecode.resume_code import NULL as NULL_KIND
 from ...values.python.objects.functions import CellValue
 from ...values.reasons import DATA_DEPENDENT_BRANCH, DATA_DEPENDENT_VALUE, EXPLICIT_BREAK, Break
 from ...values.source import Argument
-from ..context.entry_questions import is_of_torch
 from ..context.frame import NULL, FrameState, HandledValue
 from ..context.recorder import Recorder
+from ..entry_questions import is_of_torch
 from ..units.unit import Unit, parameter_names
 
 REPEATS = 4  # of one code in a chain; a deeper recursion breaks at the call, where its own unit takes over
@@ -108,7 +108,7 @@ def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[in
         if frame.step >= 0:
             places.insert(0, (depth, frame.step))
     if signal.reason in (DATA_DEPENDENT_VALUE, DATA_DEPENDENT_BRANCH) and _is_of_optimizer(frames[-1]):
-        places = [(depth, step) for depth, step in places if not is_of_torch(frames[depth])]
+        places = [(depth, step) for depth, step in places if not is_of_torch(frames[depth].namespace)]
     return places[:2] + places[2:][-1:]  # each costs a capture
 
 

@@ -56,10 +56,10 @@ from ...values.torch.spent_history import is_gradient_leaf, tells_history
 from ...values.torch.tensor import TensorValue
 from ...values.torch.transforms import PullBack, ResultFunction
 from ...values.value import Arguments, CaptureContext, GraphInProgress, Keywords, Value
+from ..entry_questions import EntryQuestions, is_of_torch, stands_in_loop, storages_of
 from .assumptions import MOST
 from .attempt import CaptureAttempt
 from .effect_list import EffectList
-from .entry_questions import EntryQuestions, is_of_torch, stands_in_loop, storages_of
 from .frame import may_handle_errors
 from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
@@ -219,8 +219,8 @@ class GraphBuilder(GraphInProgress):
             positional, keywords = fx.map_arg((positional, keywords), self._carried)
         node = self.fx.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
-        now = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
-        wrote = [tensor for tensor, old, new in zip(tensors, ages, now, strict=True) if old != new]
+        ages_now = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        wrote = [tensor for tensor, old, new in zip(tensors, ages, ages_now, strict=True) if old != new]
         if wrote or unseen:
             node.meta["wrote"] = storages_of(tensors if unseen else wrote)
         if any(event.draws for event in self.happens.events[happened:]):
@@ -332,7 +332,7 @@ class GraphBuilder(GraphInProgress):
 
     def number_at_entry(self, tensor: Value) -> int | float | bool | None:
         """Return the number in a small tensor of one element; see CaptureContext."""
-        ours = not (self.frames.stack and is_of_torch(self.frames.stack[-1]))
+        ours = not (self.frames.stack and is_of_torch(self.frames.stack[-1].namespace))
         if ours or not isinstance(tensor, TensorValue) or tensor.fake.numel() != 1 or not self._may_ask(anywhere=True):
             return None
         if not (tensor.fake.is_floating_point() or tensor.fake.dtype in (torch.int64, torch.bool)):
@@ -352,7 +352,8 @@ class GraphBuilder(GraphInProgress):
         if found is None:
             return None
         source, number = found
-        if type(number) in (int, float) and self.sizes.can_be_open(number):
+        plain = isinstance(number, int | float) and not isinstance(number, bool)
+        if plain and isinstance(number, int | float) and self.sizes.can_be_open(number):
             return self.open_up(number, source)
         return self.ctx.wrap(number, source)
 
@@ -416,7 +417,10 @@ class GraphBuilder(GraphInProgress):
         plain = not (self.is_dry or self.attempt.graph_free or len(self.levels) > 1 or self.modes.overrides.modes)
         if not (plain and self.attempt.may_ask) or self.modes.changed - {"grad"} or self.warned:
             return False
-        return anywhere or (bool(self.frames.stack) and stands_in_loop(self.frames.stack[-1]))
+        if anywhere or not self.frames.stack:
+            return anywhere
+        frame = self.frames.stack[-1]
+        return stands_in_loop(frame.namespace, frame.decoded, frame.current())
 
     def assume(self, condition: Value, outcome: bool) -> bool:
         """Assume a truth value that only the graph can give; see CaptureContext."""

@@ -9,7 +9,7 @@ import numpy
 import torch
 
 from ...base.options import Options
-from ...base.torch_facts import MODES_ASIDE
+from ...base.override_facts import MODES_ASIDE
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
 from ...values.library.cached_functions import CachedFunctionValue

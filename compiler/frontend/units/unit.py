@@ -23,12 +23,11 @@ from ...base.events import RanEagerly, Recompiled, record
 from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
+from ...base.override_facts import modes_put_aside, only_foreign_modes
 from ...base.stack_room import has_room
 from ...base.torch_facts import (
     calls_module_plainly,
     has_foreign_modes,
-    modes_put_aside,
-    only_foreign_modes,
     outside_transforms,
 )
 from ...bytecode.instruction import Decoded, decode

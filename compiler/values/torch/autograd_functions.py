@@ -241,7 +241,8 @@ def _told_by_torch() -> str:
     """Return the text that torch warns with, with a place for the class."""
     with warnings.catch_warnings(record=True) as given, suppress(Exception):
         warnings.simplefilter("always")
-        torch.autograd.Function()
+        base: Any = torch.autograd.Function
+        base()
     return str(given[0].message).replace(str(torch.autograd.Function), "{}") if given else ""
 
 

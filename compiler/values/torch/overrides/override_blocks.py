@@ -4,7 +4,7 @@ import types
 
 import torch
 
-from ....base.torch_facts import pop_function_mode, push_function_mode, subclass_switch
+from ....base.override_facts import pop_function_mode, push_function_mode, subclass_switch
 from ...constant import Constant
 from ...python.objects.classes import constructs
 from ...python.objects.instances import ObjectValue

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ....base.torch_facts import plain_override, unwrapped_functions
+from ....base.override_facts import plain_override, unwrapped_functions
 from ...constant import Constant
 from ...python.containers.sequences import SequenceValue
 from ...python.objects.attributes import bind_raw, class_lookup

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ....base.torch_facts import make_subclass, no_dispatch, no_override, plain_override, subclasses_have_a_say
+from ....base.override_facts import make_subclass, no_dispatch, no_override, plain_override, subclasses_have_a_say
 from ...constant import Constant, MethodOf
 from ...guard import ABSENT, GuardKind
 from ...operator_table import Binary, Comparison, Unary

@@ -14,13 +14,12 @@ from typing import Any
 import torch
 from torch import fx
 
-from ...base.nested import leaves
-from ...base.torch_facts import storage_key
-from ...bytecode.instruction import Instruction
-from ...values.data_question import DataQuestion
-from ...values.guard import Guard, GuardKind
-from ...values.source import Inject, Source
-from .frame import FrameState
+from ..base.nested import leaves
+from ..base.torch_facts import storage_key
+from ..bytecode.instruction import Decoded, Instruction
+from ..values.data_question import DataQuestion
+from ..values.guard import Guard, GuardKind
+from ..values.source import Inject, Source
 
 MOST_OPERATIONS = 300  # of all questions of one capture
 _MOST_ELEMENTS = 4096  # of one tensor that is computed for an answer
@@ -62,21 +61,20 @@ def storages_of(value: object) -> set[int]:
     return {storage_key(tensor) for tensor in tensors if tensor.layout is torch.strided}
 
 
-def is_of_torch(frame: FrameState) -> bool:
-    """Return whether a frame runs code of torch's own."""
-    return str(frame.namespace.get("__name__", "")).startswith("torch.")
+def is_of_torch(namespace: dict[str, object]) -> bool:
+    """Return whether code with these globals is torch's own."""
+    return str(namespace.get("__name__", "")).startswith("torch.")
 
 
-def stands_in_loop(frame: FrameState) -> bool:
-    """Return whether the instruction that is evaluated is in the body of a loop, or its code is torch's own."""
-    if is_of_torch(frame):
+def stands_in_loop(namespace: dict[str, object], code: Decoded, here: Instruction) -> bool:
+    """Return whether an instruction is in the body of a loop, or its code is torch's own."""
+    if is_of_torch(namespace):
         return True
-    here = frame.current()
     return any(
         "BACKWARD" in jump.name
         and jump.target is not None
         and (jump.target <= here.index <= jump.index or _tests(jump, here))
-        for jump in frame.decoded.instructions
+        for jump in code.instructions
     )
 
 

@@ -18,8 +18,8 @@ from ..python.objects.instances import OpaqueValue
 from ..reasons import RANDOM_STATE, Break
 from ..rule_tables import CallRule, wraps_type
 from ..source import Source
-from ..torch.deferred_numbers import DeferredNumber
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .deferred_numbers import DeferredNumber
 
 _NAMES = (
     *("random", "uniform", "randint", "randrange", "choice", "triangular", "gauss", "normalvariate", "expovariate"),
@@ -104,14 +104,15 @@ def drawn(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwargs:
 def _possible(draw: Draw, copy: random.Random) -> tuple[object, ...]:
     """Return numbers of every kind that a draw may give."""
     if draw.method == "choice":
-        numbers = tuple(draw.args[0])  # type: ignore[arg-type]  # what is not a sequence raises
+        choices: Any = draw.args[0]
+        numbers: tuple[object, ...] = tuple(choices)
         if any(type(number) is int and abs(number) >= _LARGEST for number in numbers) or not numbers:
             raise ValueError
         return numbers
     return (getattr(copy, draw.method)(*draw.args, **draw.kwargs),)
 
 
-class GeneratorStates:
+class GeneratorsBefore:
     """The states of some generators, before a graph's draws."""
 
     def __init__(self, *generators: random.Random) -> None:
