@@ -78,10 +78,12 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             return capture_unit(unit, args)
         return _after_failure(unit, error, args, None)
     if lazy is not None:
-        unit.may_start = (
-            lazy.initialise() and unit.may_start
-        )  # as the call does, before anything of this capture is used; the state is the program's again
-        return capture_unit(unit, args)
+        # as the call does, before anything of this capture is used; the state is the program's again
+        unit.may_start = lazy.initialise()
+        try:
+            return capture_unit(unit, args)
+        finally:
+            unit.may_start = True
     try:
         raise failed  # type: ignore[misc]  # always raised from the backend's own error; here, so neither holds the other
     finally:

@@ -167,6 +167,23 @@ def test_every_step_of_an_optimizer_is_one_graph(name):
     assert costs(events) == ((2 if name == "RAdam" else 1), 0, 0)  # the sixth step of RAdam goes another way
 
 
+def test_an_optimizer_without_state_costs_another_of_the_same_code_nothing():
+    compiled = []
+
+    def step_of(optimizer):
+        return lambda: optimizer.step()
+
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        parameter = torch.nn.Parameter(torch.ones(3))
+        step = plumbline.compile(step_of(kind([parameter], lr=0.1)), backend="eager")
+        with recording() as events:
+            for _ in range(3):
+                parameter.grad = torch.ones(3)
+                step()
+        compiled.append(costs(events))
+    assert compiled == [(1, 0, 0), (1, 0, 0)]
+
+
 def test_two_groups_of_parameters():
     ours = trained("Adam", lambda step: plumbline.compile(step, backend="eager"), groups=2)
     torch.testing.assert_close(ours, trained("Adam", lambda step: step, groups=2))
