@@ -16,7 +16,6 @@ from ..base.events import (
     stage,
 )
 from ..base.noted_warnings import noted_warnings
-from ..base.override_facts import MODES_ASIDE
 from ..base.torch_facts import (
     hidden_tensor_hooks,
     quiet_fake_runs,
@@ -36,6 +35,7 @@ from ..values.reasons import (
 )
 from ..values.torch.modules import Uninitialised
 from ..values.torch.optimizer_state import UnstartedOptimizer
+from ..values.torch.overrides.override_facts import MODES_ASIDE
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
 from .breaks.later_walks import may_walk

@@ -31,7 +31,7 @@ from ..values.guard import Guard
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
 from ..values.source import Argument
-from ..values.torch.python_draws import GeneratorsBefore
+from ..values.torch.numbers.python_draws import GeneratorsBefore
 from ..values.torch.tensor import TensorValue
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee

@@ -40,12 +40,12 @@ from .torch import (
     marks_inside,
     modes,
     modules,
-    python_draws,
     stateless_calls,
     tensor_state,
     torch_calls,
     transforms,
 )
+from .torch.numbers import python_draws
 from .torch.overrides import override_blocks, override_calls, subclass_values
 
 RULE_MODULES: tuple[ModuleType, ...] = (

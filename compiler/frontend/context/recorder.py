@@ -9,7 +9,6 @@ import numpy
 import torch
 
 from ...base.options import Options
-from ...base.override_facts import MODES_ASIDE
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
 from ...values.library.cached_functions import CachedFunctionValue
@@ -34,6 +33,7 @@ from ...values.reasons import (
 )
 from ...values.scalar import LARGE
 from ...values.source import Attribute, BaseContents, Injected, Item, Source
+from ...values.torch.overrides.override_facts import MODES_ASIDE
 from ...values.torch.overrides.subclass_values import SubclassValue
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value

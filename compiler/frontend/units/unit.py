@@ -23,7 +23,6 @@ from ...base.events import RanEagerly, Recompiled, record
 from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
-from ...base.override_facts import modes_put_aside, only_foreign_modes
 from ...base.stack_room import has_room
 from ...base.torch_facts import (
     calls_module_plainly,
@@ -38,6 +37,7 @@ from ...values.reasons import FUNCTION_MODE, LIMIT
 from ...values.rules import call_rule
 from ...values.source import Argument, Source
 from ...values.torch.modules import has_global_hooks
+from ...values.torch.overrides.override_facts import modes_put_aside, only_foreign_modes
 from ..context.size_marks import has_marks, size_marks
 from ..context.sizes import SymbolicDimensions, every_dimension, no_symbols
 from ..guards.generated_function import MISS

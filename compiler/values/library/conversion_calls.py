@@ -20,7 +20,7 @@ from ..python.texts import number_of
 from ..reasons import ARGUMENT_NOT_KNOWN, DATA_DEPENDENT_VALUE, Break
 from ..rule_tables import calls
 from ..scalar import SizeValue, calculate
-from ..torch.deferred_numbers import DeferredNumber, deferred
+from ..torch.numbers.deferred_numbers import DeferredNumber, deferred
 from ..torch.tensor import TensorValue
 from ..value import Arguments, CaptureContext, Keywords, Value
 

@@ -30,7 +30,7 @@ from ..reasons import (
 from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .array_keys import with_index_tensors
-from .deferred_numbers import DeferredNumber, deferred, deferred_list
+from .numbers.deferred_numbers import DeferredNumber, deferred, deferred_list
 from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, tells_history, with_spent_history
 
 _WATCHING = ("register_hook", "retain_grad")  # gradients that come by way of a result on their way to an input

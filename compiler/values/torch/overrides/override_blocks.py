@@ -4,7 +4,6 @@ import types
 
 import torch
 
-from ....base.override_facts import pop_function_mode, push_function_mode, subclass_switch
 from ...constant import Constant
 from ...python.objects.classes import constructs
 from ...python.objects.instances import ObjectValue
@@ -12,6 +11,7 @@ from ...reasons import TORCH_SETTING, UNKNOWN_CALLEE, Break
 from ...rule_tables import CallRule, calls
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..modes import GraphBlock
+from .override_facts import pop_function_mode, push_function_mode, subclass_switch
 from .subclass_values import hold_switch
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from ....base.override_facts import plain_override, unwrapped_functions
 from ...constant import Constant
 from ...python.containers.sequences import SequenceValue
 from ...python.objects.attributes import bind_raw, class_lookup
 from ...reasons import UNSUPPORTED_TENSOR, Break
 from ...rule_tables import CallRule, calls
 from ...value import Arguments, CaptureContext, Keywords, Value
+from .override_facts import plain_override, unwrapped_functions
 from .recorded_calls import OverridableCall, recorded_call
 from .subclass_values import SubclassValue, convert, override_of, own_again
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from ....base.override_facts import make_subclass, no_dispatch, no_override, plain_override, subclasses_have_a_say
 from ...constant import Constant, MethodOf
 from ...guard import ABSENT, GuardKind
 from ...operator_table import Binary, Comparison, Unary
@@ -24,6 +23,7 @@ from ...rule_tables import calls
 from ...source import Attribute, Inject, Item, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..tensor import TensorValue, tensor_method
+from .override_facts import make_subclass, no_dispatch, no_override, plain_override, subclasses_have_a_say
 
 _OF_THE_OBJECT = frozenset(  # what the plain tensor over the same memory has of its own
     {"grad", "grad_fn", "is_leaf", "_base", "_version", "retains_grad", "output_nr", "data", "names", "_backward_hooks"}

@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from ..constant import MethodOf
-from ..guard import GuardKind
-from ..python.objects.instances import OpaqueValue
-from ..reasons import RANDOM_STATE, Break
-from ..rule_tables import CallRule, wraps_type
-from ..source import Source
-from ..value import Arguments, CaptureContext, Keywords, Value
+from ...constant import MethodOf
+from ...guard import GuardKind
+from ...python.objects.instances import OpaqueValue
+from ...reasons import RANDOM_STATE, Break
+from ...rule_tables import CallRule, wraps_type
+from ...source import Source
+from ...value import Arguments, CaptureContext, Keywords, Value
 from .deferred_numbers import DeferredNumber
 
 _NAMES = (

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from ..constant import Constant
-from ..operator_table import Binary, Unary
-from ..python.containers.lists import ListValue
-from ..reasons import DATA_DEPENDENT_VALUE, Break, BreakReason
-from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ...constant import Constant
+from ...operator_table import Binary, Unary
+from ...python.containers.lists import ListValue
+from ...reasons import DATA_DEPENDENT_VALUE, Break, BreakReason
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _EXACT = 2**53  # the largest span in which every whole number is a float64
 _LONGEST_LIST = 16
