@@ -92,13 +92,16 @@ class EntryQuestions:
     asked: list[tuple[fx.Node, object]] = field(default_factory=list)  # with the answers
     needed: dict[fx.Node, None] = field(default_factory=dict)
 
-    def answer(self, node: fx.Node, *, written: bool) -> object | None:
+    def answer(self, node: fx.Node, *, written: bool, of_torch: bool) -> object | None:
         """Return the number that a node of one element gives for the inputs of now; None where that takes too much.
 
         written: also where the program writes to what it depends on: then it mostly is another number at each call.
+        of_torch: also where parameters take part. What a model computes is not to run twice; steps of optimizers are.
         """
         needed = self._slice(node)
         if needed is not None and not written and any("wrote" in one.meta for one in needed):
+            return None
+        if needed is not None and not of_torch and any(isinstance(x, torch.nn.Parameter) for x in self._reals(needed)):
             return None
         if needed is None or len(self.asked) >= _MOST_QUESTIONS or len({**self.needed, **needed}) > MOST_OPERATIONS:
             return None

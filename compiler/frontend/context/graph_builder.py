@@ -407,7 +407,8 @@ class GraphBuilder(GraphInProgress):
         """Return the number that an operation gives, of a tensor that it makes anew."""
         answer = self._call(kind, target, [value], {})
         assert isinstance(answer, TensorValue)
-        found = self.questions.answer(answer.node, written=written)
+        of_torch = bool(self.frames.stack) and is_of_torch(self.frames.stack[-1].namespace)
+        found = self.questions.answer(answer.node, written=written, of_torch=of_torch)
         if found is None:
             self.fx.erase_node(answer.node)
             self.by_fake.pop(id(answer.fake), None)
