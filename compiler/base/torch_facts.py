@@ -670,7 +670,7 @@ variable_functions = torch._C._VariableFunctions  # functions of the torch names
 operator_kinds = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)  # torch.ops.x.y and torch.ops.x.y.z
 operator_namespaces = (torch._ops._OpNamespace, torch._ops._Ops)  # torch.ops.x and torch.ops
 compiling_questions = (torch._utils.is_compiling,)  # true in captured code, besides the public ones
-override_questions = (  # false in captured code: tensors of the graph override nothing
+override_questions = (  # false in captured code for plain tensors, which override nothing
     torch._C._has_torch_function,
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,

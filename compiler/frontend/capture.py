@@ -16,12 +16,26 @@ from ..base.events import (
     stage,
 )
 from ..base.noted_warnings import noted_warnings
-from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
+from ..base.torch_facts import (
+    hidden_tensor_hooks,
+    quiet_fake_runs,
+    set_grad_mode,
+)
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
-from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
+from ..values.reasons import (
+    CALLEE_BREAKS,
+    CANNOT_RESUME,
+    EXCEPTION,
+    FUNCTION_MODE,
+    UNSUPPORTED_TENSOR,
+    Break,
+    SkipFrame,
+)
 from ..values.torch.modules import Uninitialised
+from ..values.torch.optimizer_state import UnstartedOptimizer
+from ..values.torch.overrides.override_facts import MODES_ASIDE
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
 from .breaks.later_walks import may_walk
@@ -47,12 +61,12 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
     warm_packages()
-    lazy: Uninitialised | None = None
+    lazy: Uninitialised | UnstartedOptimizer | None = None
     failed: BaseException | None = None
     try:
         with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs(), hidden_tensor_hooks():
             return _capture(unit, args)
-    except Uninitialised as first_call:
+    except (Uninitialised, UnstartedOptimizer) as first_call:
         lazy = first_call
     except (UserError, Unsupported):
         raise
@@ -64,8 +78,12 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             return capture_unit(unit, args)
         return _after_failure(unit, error, args, None)
     if lazy is not None:
-        lazy.initialise()  # as the call does, before anything of this capture is used; the state is the program's again
-        return capture_unit(unit, args)
+        # as the call does, before anything of this capture is used; the state is the program's again
+        unit.may_start = lazy.initialise()
+        try:
+            return capture_unit(unit, args)
+        finally:
+            unit.may_start = True
     try:
         raise failed  # type: ignore[misc]  # always raised from the backend's own error; here, so neither holds the other
     finally:
@@ -120,7 +138,9 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
     attempt = CaptureAttempt(
         stop.places[0][1] if stop is not None else -1,
         unit.graph_free,
-        unit.may_assume,
+        unit.may_assume and not MODES_ASIDE.modes,
+        unit.may_ask(),
+        unit.may_start,
         unit.family.fullgraph,
         unit.symbolic_dimensions(),
         frozenset(unit.varying_numbers),
@@ -134,6 +154,8 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
     grad_mode = torch.is_grad_enabled()
     try:
         recorder.frames.given = frozenset(map(id, args))
+        if MODES_ASIDE.modes:
+            recorder.enter_outer_modes()
         frames = recorder.frames.entered = frames_of(recorder, unit, args)
         try:
             with noted_warnings(recorder.frames.warned):
@@ -147,6 +169,8 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
                 raise SkipFrame(CANNOT_RESUME, "evaluated again, the program took another way", None) from None
             return _finish_break(unit, recorder, stopped.frames, stop)
         except Break as signal:
+            if MODES_ASIDE.modes:  # what breaks would run without the modes
+                raise SkipFrame(FUNCTION_MODE, signal.detail, signal.origin) from None
             if unit.family.fullgraph or stop is not None:
                 raise
             places = places_to_stop(recorder.frames.stopped, signal)

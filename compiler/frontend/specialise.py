@@ -1,7 +1,7 @@
 """Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -31,6 +31,7 @@ from ..values.guard import Guard
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
 from ..values.source import Argument
+from ..values.torch.numbers.python_draws import GeneratorsBefore
 from ..values.torch.tensor import TensorValue
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
@@ -64,10 +65,11 @@ class SpecialisationWriter:
         self.unit = unit
         self.recorder = recorder
         self.names = Names()
-        self.guards = [*recorder.guards.demanded, *distinct_guards(recorder)]
+        self.guards = [*recorder.guards.demanded, *distinct_guards(recorder), *recorder.graph.questions.guards()]
         self.checks = guard_lines(self.guards, self.names)
         self.written = len(recorder.guards.demanded)
         self.before: list[str] = []
+        self._draw()
         used = [
             recorder.graph.placeholders[node]
             for node in recorder.graph.fx.nodes
@@ -80,6 +82,23 @@ class SpecialisationWriter:
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
         self.run_warns = False  # whether the run of the graph gives all warnings of the capture
         self.keeps_history = False  # whether the program walks from one result of the graph to another later on
+
+    def _draw(self) -> None:
+        """Write the draws from Python's generators, and what puts these back if the original code runs after all."""
+        draws = [
+            (self.names.fetch(owner.source, self.before), draw)
+            for owner, draw in self.recorder.graph.draws
+            if owner.source
+        ]
+        if draws:
+            generators = "".join(f"{name}, " for name in dict.fromkeys(name for name, _ in draws))
+            self.before.append(f"_drawn = {self.names.inject(GeneratorsBefore)}({generators})")
+        self.before += [f"_d{n} = {self.names.inject(draw)}({name})" for n, (name, draw) in enumerate(draws)]
+
+    def _original(self, function: Callable[..., object]) -> str:
+        """Return the call of a function that runs the original code from its start."""
+        call = f"{self.names.inject(function)}({', '.join(self.unit.parameters)})"
+        return f"(_drawn.put_back(), {call})[1]" if self.recorder.graph.draws else call
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
         """Return the expression of what to call at the break: the callee's own unit where it can have one."""
@@ -234,8 +253,7 @@ class SpecialisationWriter:
         rescue = Rescue(self.unit, module, forward, tuple(self.guards), effects, is_graph)
         lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
         if recorder.graph.is_handled:  # by handlers that an error of a caller's hook goes to, where it is raised
-            original = f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"
-            lines.insert(0, f"if {self.names.inject(tensor_hooks)}(): return {original}")
+            lines.insert(0, f"if {self.names.inject(tensor_hooks)}(): return {self._original(self.unit.eager)}")
         return self._checked(lines, checks, effects) if checks else lines
 
     def _rescued(self, run: str, rescue: str) -> list[str]:
@@ -243,7 +261,7 @@ class SpecialisationWriter:
         inputs = ", ".join(self.fetched)
         outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
         assign = f"{outputs}= " if outputs else ""
-        eager, original = self.names.inject(EAGER), self.names.inject(self.unit.eager)
+        eager = self.names.inject(EAGER)
         call = self._state_put_back([f"{assign}{run}({inputs})"])
         again = self._state_put_back([f"_failed = {rescue}(_failed, ({inputs}{',' if inputs else ''}))"])
         return [
@@ -254,7 +272,7 @@ class SpecialisationWriter:
             "    _failed = _error",
             "if _failed is not None:",
             *(f"    {line}" for line in again),
-            f"    if _failed is {eager}: return {original}({', '.join(self.unit.parameters)})",
+            f"    if _failed is {eager}: return {self._original(self.unit.eager)}",
             *([f"    {assign}_failed"] if outputs else []),
         ]
 
@@ -277,14 +295,13 @@ class SpecialisationWriter:
             raise AssumedInVain
         state, changes = self.names.fresh(), effects.draws or effects.written
         keep, places = self.names.inject(saved), self.names.inject((effects.written, effects.draws))
-        original = self.names.inject(self.unit.after_wrong_assumption)
         inputs = "".join(f"{name}, " for name in self.fetched)
         return [
             *([f"{state} = {keep}(*{places}, ({inputs}))"] if changes else []),
             *lines,
             f"if not ({' and '.join(checks)}):",
             *([f"    {state}.restore()"] if changes else []),
-            f"    return {original}({', '.join(self.unit.parameters)})",
+            f"    return {self._original(self.unit.after_wrong_assumption)}",
         ]
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> tuple[object, bool]:

@@ -37,6 +37,7 @@ class GuardKind(Enum):
     DISTINCT = auto()  # the objects at the other sources differ
     STORAGES = auto()  # which of the tensors at the other sources share storage (`storage_pattern`)
     STATE = auto()  # global state: (function, what it returns)
+    DATA = auto()  # what computing on its data, and that of the other values, gives (DataQuestion)
     EXPRESSION = auto()  # a Python expression over {0}, the value, and {1}, {2}, ..., the other values
 
 

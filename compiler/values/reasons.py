@@ -124,7 +124,7 @@ OPERATION_FAILED = _reason(
 UNSUPPORTED_TENSOR = _reason(
     "unsupported-tensor",
     "a tensor of a kind that graphs do not carry",
-    "subclasses, sparse, quantised and nested tensors run eagerly",
+    "subclasses with __torch_dispatch__, sparse, quantised and nested tensors run eagerly",
     "convert it before the compiled function",
 )
 TENSOR_STATE = _reason(

@@ -45,6 +45,8 @@ from .torch import (
     torch_calls,
     transforms,
 )
+from .torch.numbers import python_draws
+from .torch.overrides import override_blocks, override_calls, subclass_values
 
 RULE_MODULES: tuple[ModuleType, ...] = (
     wrap,  # real objects of Python's own types
@@ -60,6 +62,9 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     transforms,  # torch.func
     control_flow,  # torch.cond, while_loop
     attention_calls,  # flex_attention
+    subclass_values,  # as_subclass
+    override_calls,  # __torch_function__ of tensors
+    override_blocks,  # blocks that switch it off, modes
     modes,  # blocks: devices, inference mode, the default dtype
     modules,  # hooks of all modules
     stateless_calls,  # torch.func.functional_call
@@ -77,6 +82,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     cached_functions,  # functools.lru_cache
     single_dispatch,  # functools.singledispatch
     logging_calls,  # logging
+    python_draws,  # random
     environment,  # os.environ
     reflection_calls,  # inspect, vars, frames
     pure_calls,  # functions of the standard library that run now
@@ -89,6 +95,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     control_flow.loop_rule,  # torch's map and scan
     marks_inside.allowing_rule,  # allow_in_graph, called in captured code
     torch_calls.tensor_descriptor_rule,  # methods of C classes looked up on the class: torch.Tensor.add, list.append
+    override_blocks.descriptor_rule,  # reading an attribute of tensors, as overrides are given it
     torch_calls.tensor_function_rule,  # methods of torch.Tensor written in Python, looked up on the class
     torch_calls.mark_on_sizes_rule,  # stock's marks that sizes stay as they are
     torch_calls.stock_settings_rule,  # blocks that change stock's settings
@@ -100,6 +107,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     itertools_calls.chain_from_iterable_rule,  # chain.from_iterable: a new object at every look-up
     reflection_calls.subclasses_rule,  # C.__subclasses__: a new object at every look-up
     single_dispatch.dispatch_rule,  # f.dispatch of a functools.singledispatch function
+    python_draws.drawing_rule,  # methods of random.Random that draw a number
     pure_calls.pure_method_rule,  # bound methods of immutable objects: patterns, dates
     twin_calls.python_twin_rule,  # functions in C that the standard library has in Python too
 )

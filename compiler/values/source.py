@@ -13,6 +13,7 @@ class Source:
 
     __slots__ = ()
     in_suspended_frame = False  # it leads into the frame of a generator
+    reads_data = False  # of tensors
 
     def base(self) -> "Source | None":
         """Return the source this one starts from, None for a root."""

@@ -12,6 +12,7 @@ from torch.fx import GraphModule, Node
 from ..base.options import Options
 from .guard import GuardKind
 from .operator_table import Binary, Comparison, Unary
+from .override_state import OverrideState
 from .reasons import (
     ARGUMENT_NOT_KNOWN,
     ATTRIBUTE,
@@ -463,6 +464,39 @@ class GraphInProgress(ABC):
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
 
     @abstractmethod
+    def open_number(self, tensor: Value) -> Value | None:
+        """Return the number in a tensor of one element, computed at entry, as one that may vary; None: it cannot be."""
+
+    @abstractmethod
+    def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
+        """Return the tensor of a number that is drawn before the graph runs; None where none can be.
+
+        draw: called with the generator, gives the tensor. sample: one of its kind. words: for people.
+        """
+
+    @abstractmethod
+    def warn(self, message: str, category: type[Warning]) -> None:
+        """Warn at the line that is evaluated, at each call."""
+
+    @abstractmethod
+    def may_start(self) -> bool:
+        """Return whether something may be made before capture: the program has computed and changed nothing so far."""
+
+    @abstractmethod
+    def number_at_entry(self, tensor: Value) -> int | float | bool | None:
+        """Return the number in a tensor of one element that small inputs give, guarded; None where it is to be read.
+
+        In torch's own code only, and of what the program does not write to.
+        """
+
+    @abstractmethod
+    def ask(self, condition: Value, *, anywhere: bool = False) -> bool | None:
+        """Return a truth value that small inputs give, computed and guarded at entry; None where a break is better.
+
+        anywhere: not only in loops and in torch's own code.
+        """
+
+    @abstractmethod
     def assume(self, condition: Value, outcome: bool) -> bool:
         """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
 
@@ -603,6 +637,16 @@ class SideEffects(ABC):
 
 class ModeChanges(ABC):
     """Settings of torch that the program changes: devices, dtypes, grad mode, autocast and other blocks."""
+
+    overrides: OverrideState  # whom torch asks before an operation
+
+    @abstractmethod
+    def keep_open(self, block: Value) -> None:
+        """Note a block that the program has entered, which no node of the graph enters."""
+
+    @abstractmethod
+    def close(self, block: Value) -> None:
+        """Note that such a block was left."""
 
     @abstractmethod
     def enter_device(self, device: torch.device) -> None:

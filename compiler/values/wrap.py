@@ -335,6 +335,14 @@ def _builtin(ctx: CaptureContext, value: object, source: Source) -> Value:
     return MethodOf(ctx.wrap(owner, Attribute(source, "__self__")), name, source)
 
 
+@wraps_type(types.MethodWrapperType)
+def _slot(ctx: CaptureContext, value: object, source: Source) -> Value:
+    """Return the slot of a descriptor of C by identity, as `Tensor.shape.__get__`: a new object at each look-up."""
+    if isinstance(source, Injected) and isinstance(getattr(value, "__self__", None), types.GetSetDescriptorType):
+        return Known(value)
+    return _other(ctx, value, source)
+
+
 @wraps_type(functools.partial)
 def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, functools.partial)

@@ -239,7 +239,7 @@ def loop_over_tensors_with_a_break(items):
     return total
 
 
-@program(torch.tensor(3), graphs=TURNS + 1, breaks=TURNS + 1)
+@program(torch.tensor(3))
 def data_dependent_while(n):
     count = 0
     while n > 0:
@@ -248,12 +248,12 @@ def data_dependent_while(n):
     return n, count
 
 
-@program(torch.tensor(200), graphs=TURNS, breaks=TURNS)
+@program(torch.full((5000,), 200.0), graphs=TURNS, breaks=TURNS)
 def long_data_dependent_while_does_not_nest(n):
     total = torch.zeros(())
-    while n > 0:
+    while n.max() > 0:
         n = n - 1
-        total = total + n
+        total = total + n[0]
     return total
 
 
@@ -295,7 +295,7 @@ def backward_inside(loss):
     return loss.detach()
 
 
-@program(make=lambda: (A.clone(),), graphs=1, breaks=2)
+@program(make=lambda: (A.clone(),), graphs=1, breaks=1)
 def python_random_is_drawn_every_time(a):
     random.seed(3)
     b = a * random.random()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import plumbline
-from plumbline.compiler.base.events import Broke, Captured, RanEagerly, recording
+from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, RanEagerly, recording
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +15,7 @@ def fresh():
 def watched(function, *args, backend="eager"):
     with recording() as events, plumbline.config.patch(capture_scalar_outputs=True):
         result = plumbline.compile(function, backend=backend)(*args)
-    assert not [event for event in events if isinstance(event, RanEagerly)]
+    assert not [event for event in events if isinstance(event, RanEagerly | CompilerFailed)]
     return result, *(sum(isinstance(event, kind) for event in events) for kind in (Captured, Broke))
 
 
@@ -86,6 +86,64 @@ def test_generated_code_has_the_number_too(name):
     result, graphs, _ = watched(program, FLOAT.clone(), backend="inductor")
     torch.testing.assert_close(result, program(FLOAT.clone()))
     assert graphs == 1
+
+
+USES = {
+    "slice": lambda x: x[: x.argmax().item()].sin(),
+    "size": lambda x: torch.zeros(x.argmax().item() + 2) + 1,
+    "fill": lambda x: torch.full((x.argmax().item() + 1,), x.max().item()) * 2,
+    "narrow": lambda x: x.narrow(0, 0, int(x.argmax())) + 1,
+    "reshape": lambda x: torch.arange(12).reshape(x.argmax().item() + 1, -1),
+    "repeat": lambda x: x.repeat(x.argmax().item() + 1),
+    "index": lambda x: x[x.argmax().item()] * 2,
+    "power": lambda x: x ** x.argmax().item(),
+    "branch": lambda x: x + 1 if x.argmax().item() > 1 else x - 1,
+    "float branch": lambda x: x + 1 if float(x.max()) > 100 else x - x.max().item(),
+    "list": lambda x: torch.zeros(x.abs().long().tolist()) + 1,
+    "loop": lambda x: sum(x * i for i in range(x.argmax().item() + 1)),
+    "written before": lambda x: torch.zeros((x.add_(1) > 2).sum().item() + 2) + x.sum(),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", USES)
+def test_a_number_that_takes_little_to_compute_may_be_used_for_anything(name, backend):
+    with recording() as events, plumbline.config.patch(capture_scalar_outputs=True):
+        run = plumbline.compile(USES[name], backend=backend, fullgraph=True)
+        for numbers in ([2.5, 1.5, 4.0], [1.5, 2.5, 5.0], [3.5, 9.5, 1.0], [7.0, 2.0, 3.0]):
+            assert same(run(torch.tensor(numbers)), USES[name](torch.tensor(numbers)))
+    assert not [event for event in events if isinstance(event, CompilerFailed | Broke)]
+    assert sum(isinstance(event, Captured) for event in events) <= 4
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("name", ["slice", "fill", "written before"])
+def test_generated_code_has_such_sizes(name):
+    with plumbline.config.patch(capture_scalar_outputs=True):
+        run = plumbline.compile(USES[name], backend="inductor")
+        for numbers in ([2.5, 1.5, 4.0], [1.5, 2.5, 5.0], [3.5, 9.5, 1.0]):
+            torch.testing.assert_close(run(torch.tensor(numbers)), USES[name](torch.tensor(numbers)))
+
+
+def test_a_size_that_eager_refuses_is_refused():
+    def program(x):
+        return torch.zeros(x.sum().item())
+
+    with plumbline.config.patch(capture_scalar_outputs=True):
+        run = plumbline.compile(program, backend="eager")
+        assert same(run(torch.tensor([1, 2])), program(torch.tensor([1, 2])))
+        with pytest.raises(RuntimeError, match="negative"):
+            run(torch.tensor([1, -4]))
+        with pytest.raises(TypeError):
+            run(torch.tensor([1.5, 2.0]))
+
+
+def test_a_number_that_is_always_needed_itself_breaks_in_the_end():
+    run = plumbline.compile(lambda x: (x * 2, f"{x.sum().item():.3f}"), backend="eager")
+    with recording() as events, plumbline.config.patch(capture_scalar_outputs=True):
+        for number in range(6):
+            assert run(torch.tensor([float(number)]))[1] == f"{number:.3f}"
+    assert [event for event in events if isinstance(event, Broke)]
 
 
 def test_it_is_the_number_of_each_call():

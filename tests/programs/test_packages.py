@@ -221,6 +221,23 @@ class Through(torch.autograd.Function):
         return grad * ctx.saved_tensors[0], None
 
 
+class Twice(torch.autograd.Function):
+    """Doubles."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3
+
+
+@program(make=lambda: (A.clone().requires_grad_(),), backward=True)
+def an_instance_of_an_autograd_function(a):
+    return Twice().apply(a) + 1
+
+
 SQUASH, RAMP = nn.Tanh(), nn.ReLU()
 
 

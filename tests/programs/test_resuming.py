@@ -290,7 +290,7 @@ def break_on_the_second_round(a):
     return a
 
 
-@program(A, graphs=2, breaks=2)
+@program(A)
 def loop_until_data_says(a):
     n = 0
     while True:
@@ -372,7 +372,7 @@ def break_after_everything(a):
     return b
 
 
-@program(A, graphs=1, breaks=2)
+@program(A, graphs=1, breaks=1)
 def python_random_state(a):
     random.seed(1)
     k = random.uniform(0, 1)

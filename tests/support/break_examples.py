@@ -506,11 +506,16 @@ import random
 
 
 def jittered(x):
-    return x * random.uniform(0.9, 1.1)
+    factors = [0.9, 1.0, 1.1]
+    random.shuffle(factors)
+    return x * factors[0]
 """,
         """
+import random
+
+
 def jittered(x):
-    return x * (0.9 + 0.2 * torch.rand(()))
+    return x * random.choice([0.9, 1.0, 1.1])
 """,
     ),
     "numpy": Example(
@@ -533,6 +538,7 @@ from torch.overrides import TorchFunctionMode
 
 class Watching(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
+        print(function)
         return function(*args, **(kwargs or {}))
 
 

@@ -42,6 +42,7 @@ MAY_NAME_STOCK_COMPILER = {"oracle/harness/stock_torch.py", "compiler/torch_back
 MAY_NAME_PRIVATE_TORCH = MAY_NAME_STOCK_COMPILER | {
     "compiler/base/torch_facts.py",
     "compiler/base/fake_mode_start.py",
+    "compiler/values/torch/overrides/override_facts.py",
     "compiler/base/symbol_facts.py",
     "compiler/stored/torch_switches.py",
     "fuzz/operator_sweep/torch_samples.py",  # its import takes seconds and sets switches of the process

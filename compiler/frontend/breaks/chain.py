@@ -8,10 +8,11 @@ from ...bytecode.resume_chain import Place
 from ...bytecode.resume_code import HANDLED
 from ...bytecode.resume_code import NULL as NULL_KIND
 from ...values.python.objects.functions import CellValue
-from ...values.reasons import EXPLICIT_BREAK, Break
+from ...values.reasons import DATA_DEPENDENT_BRANCH, DATA_DEPENDENT_VALUE, EXPLICIT_BREAK, Break
 from ...values.source import Argument
 from ..context.frame import NULL, FrameState, HandledValue
 from ..context.recorder import Recorder
+from ..entry_questions import is_of_torch
 from ..units.unit import Unit, parameter_names
 
 REPEATS = 4  # of one code in a chain; a deeper recursion breaks at the call, where its own unit takes over
@@ -94,7 +95,7 @@ def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[in
     At most three: the two innermost, and the outermost, which most often works.  A frame can be cut if every frame
     from the second down to it only hands its result to its caller's stack, and if it has begun the instruction it
     stands at in this capture.  A function that begins with graph_break() asks not to be inlined, so it is not cut but
-    called.
+    called; so is the step of an optimizer that reads data for each parameter, which then runs eagerly.
     """
     if signal.reason is EXPLICIT_BREAK and len(frames) > 1 and _begins(frames[-1]):
         frames = frames[:-1]
@@ -106,7 +107,14 @@ def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[in
             break
         if frame.step >= 0:
             places.insert(0, (depth, frame.step))
+    if signal.reason in (DATA_DEPENDENT_VALUE, DATA_DEPENDENT_BRANCH) and _is_of_optimizer(frames[-1]):
+        places = [(depth, step) for depth, step in places if not is_of_torch(frames[depth].namespace)]
     return places[:2] + places[2:][-1:]  # each costs a capture
+
+
+def _is_of_optimizer(frame: FrameState) -> bool:
+    """Return whether a frame runs a step of torch's optimizers: a loop over parameters, which would break at each."""
+    return str(frame.namespace.get("__name__", "")).startswith("torch.optim.")
 
 
 def _begins(frame: FrameState) -> bool:

@@ -10,13 +10,17 @@ from .sizes import SymbolicDimensions, no_symbols
 class CaptureAttempt:
     """stop_at: number of the step to stop before, -1 for none. graph_free: nothing becomes part of a graph.
 
-    may_assume: whether branches to an error may be assumed not to be taken. whole: no break is allowed. symbolic,
+    may_assume: whether branches to an error may be assumed not to be taken. may_ask: whether
+    what decides a branch may be computed at entry. may_start: whether optimizers' state is made before
+    capture. whole: no break is allowed. symbolic,
     varying_numbers: which sizes and numbers of inputs are dynamic.
     """
 
     stop_at: int = -1
     graph_free: bool = False
     may_assume: bool = True
+    may_ask: bool = True
+    may_start: bool = True
     whole: bool = False
     symbolic: SymbolicDimensions = no_symbols
     varying_numbers: frozenset[Source] = frozenset()

@@ -17,6 +17,8 @@ from ...values.reasons import (
 from ...values.rule_tables import CallRule
 from ...values.rules import call_rule
 from ...values.source import Injected
+from ...values.torch.optimizer_state import demand_state
+from ...values.torch.overrides.override_calls import mode_rule
 from ...values.torch.torch_calls import is_graph_break_mark
 from ...values.value import Arguments, CallEvaluation, CaptureContext, Keywords, Value
 from ..skip_rules import compiled_original, refusal
@@ -25,6 +27,9 @@ from .frame import FrameState
 from .frame_stack import FrameStack
 
 _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
+
+# Made to record operations one by one: a frame with such a block runs as it is, and what it calls is compiled.
+_RECORDING = ("torch.profiler.profiler.profile.__init__", "torch.autograd.profiler.profile.__init__")
 
 RunFrame = Callable[[FrameState], None]
 MakeGenerator = Callable[[FrameState], Value]
@@ -52,8 +57,8 @@ class CallEvaluator(CallEvaluation):
         self.instead: Value | None = None
 
     def call_rule(self, function: object) -> CallRule | None:
-        """Return the rule for calling a known object, None if there is none."""
-        return call_rule(function)
+        """Return the rule for calling a known object, None if there is none; modes are asked first."""
+        return mode_rule(self.ctx, function) or call_rule(function)
 
     def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result the running instruction pushes, doing nothing else with it."""
@@ -85,7 +90,7 @@ class CallEvaluator(CallEvaluation):
                 self._require_identity(function)
                 callee = self.ctx.wrap(original, Injected(original))
                 return self.call_and_push(callee, args, kwargs) if transparent else self.ctx.call(callee, args, kwargs)
-            rule = call_rule(function.real)
+            rule = self.call_rule(function.real)
             if rule is not None:
                 self._require_identity(function)
                 return rule(self.ctx, args, kwargs)
@@ -96,7 +101,10 @@ class CallEvaluator(CallEvaluation):
                 and self.frames.stack[-1].namespace.get("__name__") in _BREAKS_FOR_STOCK
             ):
                 return Constant(None)
+            demand_state(self.ctx, function.real, args, kwargs)
             refused = refusal(function.real)
+            if refused is not None and refused.detail in _RECORDING:
+                self.frames.needs_own_frame("a profile, which records what runs in its block")
             if refused is not None:
                 raise refused
         code = function.code

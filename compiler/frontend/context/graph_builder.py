@@ -42,11 +42,21 @@ from ...values.reasons import (
     UNSUPPORTED_TENSOR,
     Break,
 )
-from ...values.source import Source
+from ...values.source import Argument, Source
+from ...values.torch.overrides.override_calls import asked_first
+from ...values.torch.overrides.subclass_values import (
+    PlainTwin,
+    SubclassValue,
+    as_plain,
+    has_plain_twin,
+    hold_switch,
+    own_again,
+)
 from ...values.torch.spent_history import is_gradient_leaf, tells_history
 from ...values.torch.tensor import TensorValue
 from ...values.torch.transforms import PullBack, ResultFunction
 from ...values.value import Arguments, CaptureContext, GraphInProgress, Keywords, Value
+from ..entry_questions import EntryQuestions, is_of_torch, stands_in_loop, storages_of
 from .assumptions import MOST
 from .attempt import CaptureAttempt
 from .effect_list import EffectList
@@ -55,6 +65,9 @@ from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
 from .repeated_warnings import OperationWarning, operation_warnings, warnings_in_c
 from .sizes import Sizes, stride_text
+
+_WRITING_UNSEEN = (torch.nn.functional.batch_norm, torch.nn.functional.instance_norm)
+_PLAIN_KINDS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,10 +86,17 @@ class GraphBuilder(GraphInProgress):
     """
 
     def __init__(
-        self, ctx: CaptureContext, attempt: CaptureAttempt, frames: FrameStack, effects: EffectList, modes: ModeRecord
+        self,
+        ctx: CaptureContext,
+        attempt: CaptureAttempt,
+        frames: FrameStack,
+        effects: EffectList,
+        modes: ModeRecord,
+        open_up: Callable[[int | float, Source], Value],
     ) -> None:
         self.ctx, self.attempt = ctx, attempt
         self.frames, self.effects, self.modes = frames, effects, modes
+        self.open_up = open_up  # makes a symbol of a number from outside
         self.fx = fx.Graph()
         self.levels = [Level(self.fx, {})]  # the graph, then those of functions under torch.func transforms
         self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
@@ -95,13 +115,20 @@ class GraphBuilder(GraphInProgress):
         self.assumed: list[tuple[TensorValue, bool]] = []
         self.quiet: list[tuple[Value, Value]] = []  # flags, and that all of them are true
         self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
+        self.questions = EntryQuestions(self.fx, self.placeholders)
+        self.draws: list[tuple[Value, object]] = []  # from Python's generators, in the program's order
         self.is_dry = False  # what is being evaluated is dropped again
 
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
         """Return the value of a tensor from outside: an input of the graph, guarded by its metadata."""
         kind = type(value)
-        plain = kind is torch.Tensor or kind is torch.nn.Parameter or kind is getattr(torch.nn, "Buffer", None)
-        if not plain or value.layout is not torch.strided or value.is_quantized or value.is_nested:
+        if kind not in _PLAIN_KINDS and has_plain_twin(kind):
+            self.ctx.guards.add(source, GuardKind.TYPE, kind)
+            hold_switch(self.ctx)
+            inner = self.add_input(as_plain(value), PlainTwin(source))
+            assert isinstance(inner, TensorValue)
+            return SubclassValue(kind, inner, source, value)
+        if kind not in _PLAIN_KINDS or value.layout is not torch.strided or value.is_quantized or value.is_nested:
             self.ctx.guards.add(source, GuardKind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
         if not tells_history(value):
@@ -137,6 +164,12 @@ class GraphBuilder(GraphInProgress):
 
     def call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
+        if self.modes.overrides.is_idle():
+            return self._call(kind, target, args, kwargs)
+        answer, owners = asked_first(self.ctx, kind, target, args, kwargs)
+        return answer if answer is not None else own_again(self._call(kind, target, args, kwargs), owners)
+
+    def _call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         if self.attempt.graph_free:
             raise Break(DISABLED, f"an operation in {self.frames.stack[0].decoded.code.co_name}, which is not compiled")
         pairs = [self.ctx.realize(arg).graph_argument(self.ctx) for arg in args]
@@ -146,10 +179,20 @@ class GraphBuilder(GraphInProgress):
         extra = self.modes.blocks.extra_arguments(target, fake_args, fake_kwargs)
         fake_kwargs |= extra
         versions = [_version(value) for value in self.input_values]
+        tensors = [leaf for leaf in leaves((fake_args, list(fake_kwargs.values()))) if isinstance(leaf, torch.Tensor)]
+        unseen = target in _WRITING_UNSEEN or any(tensor.is_inference() for tensor in tensors)
+        ages = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        happened = len(self.happens.events)
         written = fake_args[0] if fake_args and _repeats_elements(fake_args[0]) else None
         before = getattr(written, "_version", 0)
         outputs = _shapes_and_versions(fake_kwargs.get("out"))
-        result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        try:
+            result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        except Break as signal:
+            numbers = [self._with_numbers(arg) for arg in args] if signal.reason is DATA_DEPENDENT_VALUE else list(args)
+            if all(new is old for new, old in zip(numbers, args, strict=True)):
+                raise
+            return self._call(kind, target, numbers, kwargs)
         for (shape, version), now in zip(outputs, _shapes_and_versions(fake_kwargs.get("out")), strict=True):
             name = target if isinstance(target, str) else getattr(target, "__name__", target)
             if now[0] != shape or 0 in shape:  # not every shape rule lets it grow
@@ -160,7 +203,7 @@ class GraphBuilder(GraphInProgress):
             raise Break(OPERATION_FAILED, f"{target} writes into a tensor whose elements share memory")
         if any(_version(value) != old for value, old in zip(self.input_values, versions, strict=True)):
             self.mutates_inputs = True
-        if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
+        if target in _WRITING_UNSEEN:
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
         if not _has_tensor(result) and result is not None:
             return self.ctx.known(result)
@@ -176,6 +219,12 @@ class GraphBuilder(GraphInProgress):
             positional, keywords = fx.map_arg((positional, keywords), self._carried)
         node = self.fx.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
+        ages_now = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        wrote = [tensor for tensor, old, new in zip(tensors, ages, ages_now, strict=True) if old != new]
+        if wrote or unseen:
+            node.meta["wrote"] = storages_of(tensors if unseen else wrote)
+        if any(event.draws for event in self.happens.events[happened:]):
+            node.meta["draws"] = True
         return self._from_graph(result, node)
 
     def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
@@ -271,6 +320,108 @@ class GraphBuilder(GraphInProgress):
             if node not in before and node not in inputs:
                 self.sizes.forget(node)
                 self.fx.erase_node(node)
+
+    def ask(self, condition: Value, *, anywhere: bool = False) -> bool | None:
+        """Return a truth value that is computed at entry and guarded; see CaptureContext."""
+        if not isinstance(condition, TensorValue) or not self._may_ask(anywhere):
+            return None
+        if any(type(size) is not int or size != 1 for size in condition.fake.shape):
+            return None
+        found = self._asked("call_function", torch.any, condition)
+        return None if found is None else bool(found)
+
+    def number_at_entry(self, tensor: Value) -> int | float | bool | None:
+        """Return the number in a small tensor of one element; see CaptureContext."""
+        ours = not (self.frames.stack and is_of_torch(self.frames.stack[-1].namespace))
+        if ours or not isinstance(tensor, TensorValue) or tensor.fake.numel() != 1 or not self._may_ask(anywhere=True):
+            return None
+        if not (tensor.fake.is_floating_point() or tensor.fake.dtype in (torch.int64, torch.bool)):
+            return None
+        found: Any = self._asked("call_method", "clone", tensor, written=False)
+        return found  # type: ignore[no-any-return]  # a number of Python's
+
+    def open_number(self, tensor: Value) -> Value | None:
+        """Return the number in a tensor of one element as one that varies from call to call; see CaptureContext."""
+        if self.sizes.environment is None or not isinstance(tensor, TensorValue) or not self._may_ask(anywhere=True):
+            return None
+        copy = self._call("call_method", "clone", [tensor], {})
+        assert isinstance(copy, TensorValue)
+        found = self.questions.number(copy.node)
+        self.fx.erase_node(copy.node)
+        self.by_fake.pop(id(copy.fake), None)
+        if found is None:
+            return None
+        source, number = found
+        plain = isinstance(number, int | float) and not isinstance(number, bool)
+        if plain and isinstance(number, int | float) and self.sizes.can_be_open(number):
+            return self.open_up(number, source)
+        return self.ctx.wrap(number, source)
+
+    def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
+        """Return the tensor of a number that is drawn before the graph runs; see CaptureContext."""
+        if self.is_dry or self.attempt.graph_free or len(self.levels) > 1:
+            return None
+        source = Argument(f"_d{len(self.draws)}", words)
+        with without_transforms():
+            fake = make_fake(self.fake_mode, sample)
+        node = self.fx.placeholder(f"drawn_{len(self.draws)}")
+        node.meta.update(example_value=fake, val=fake, source=words, origin=self.frames.here(), draws=True)
+        set_entry_shape(node, fake)
+        self.draws.append((generator, draw))
+        self.placeholders[node] = (source, sample)
+        tensor = self.by_fake[id(fake)] = TensorValue(node, fake, torch.Tensor, source)
+        return tensor
+
+    def warn(self, message: str, category: type[Warning]) -> None:
+        """Warn at the line that is evaluated, at each call."""
+        frame = self.frames.stack[-1]
+        file, line = frame.decoded.code.co_filename, frame.line()
+        self.warned.append(OperationWarning(message, category, file, line, frame.namespace, in_graph=False))
+
+    def _with_numbers(self, value: Value) -> Value:
+        """Return a size, or a list of sizes, with numbers in place of tensors of one, where they are known at entry."""
+        value = self.ctx.realize(value)
+        if isinstance(value, TensorValue) and not value.fake.dim():
+            size = self.number_at_entry(value)
+            return self.ctx.known(size) if type(size) is int else value
+        if not isinstance(value, ListValue | TupleValue) or value.kind not in (list, tuple, torch.Size):
+            return value
+        parts = [self.ctx.realize(part) for part in value.items]
+        numbers = [self.number_at_entry(part) for part in parts]
+        if not any(type(number) is int for number in numbers):
+            return value
+        pairs = zip(parts, numbers, strict=True)
+        return TupleValue([part if number is None else self.ctx.known(number) for part, number in pairs])
+
+    def may_start(self) -> bool:
+        """Return whether something may be made before capture; see CaptureContext."""
+        values = any("val" in node.meta for node in self.fx.nodes if node.op != "placeholder")
+        return (
+            not (values or self.draws)
+            and self.effects.count() == (0, 0)
+            and len(self.levels) == 1
+            and self.attempt.may_start
+        )
+
+    def _asked(self, kind: str, target: object, value: TensorValue, *, written: bool = True) -> object | None:
+        """Return the number that an operation gives, of a tensor that it makes anew."""
+        answer = self._call(kind, target, [value], {})
+        assert isinstance(answer, TensorValue)
+        of_torch = bool(self.frames.stack) and is_of_torch(self.frames.stack[-1].namespace)
+        found = self.questions.answer(answer.node, written=written, of_torch=of_torch)
+        if found is None:
+            self.fx.erase_node(answer.node)
+            self.by_fake.pop(id(answer.fake), None)
+        return found
+
+    def _may_ask(self, anywhere: bool) -> bool:
+        plain = not (self.is_dry or self.attempt.graph_free or len(self.levels) > 1 or self.modes.overrides.modes)
+        if not (plain and self.attempt.may_ask) or self.modes.changed - {"grad"} or self.warned:
+            return False
+        if anywhere or not self.frames.stack:
+            return anywhere
+        frame = self.frames.stack[-1]
+        return stands_in_loop(frame.namespace, frame.decoded, frame.current())
 
     def assume(self, condition: Value, outcome: bool) -> bool:
         """Assume a truth value that only the graph can give; see CaptureContext."""

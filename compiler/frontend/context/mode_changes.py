@@ -10,6 +10,8 @@ from ...base.torch_facts import (
     set_grad_mode,
 )
 from ...values.guard import GuardKind
+from ...values.override_state import OverrideState
+from ...values.reasons import TORCH_SETTING, Break
 from ...values.value import CaptureContext, ModeChanges, Value
 from .autocast import autocast_depth, autocast_state, put_autocast
 from .torch_blocks import TorchBlocks
@@ -22,6 +24,7 @@ class ModeRecord(ModeChanges):
         self.ctx = ctx
         self.changed: set[str] = set()
         self.blocks = TorchBlocks()
+        self.overrides = OverrideState()
         self.grad_at_entry = torch.is_grad_enabled()
         self.autocast_at_entry, self.autocast_depth_at_entry = autocast_state(), autocast_depth()
 
@@ -51,6 +54,16 @@ class ModeRecord(ModeChanges):
         self.ctx.graph.add_change(change)
         self.blocks.in_graph = True
         self.changed.add("block")
+
+    def keep_open(self, block: Value) -> None:
+        """Note a block that the program has entered, which no node of the graph enters."""
+        self.blocks.open.append(block)
+
+    def close(self, block: Value) -> None:
+        """Note that such a block was left."""
+        if not self.blocks.open or self.blocks.open[-1] is not block:
+            raise Break(TORCH_SETTING, "leaving a block that is not the innermost")
+        self.blocks.open.pop()
 
     def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
         """Change a global state of torch now, for what is captured next, and in the graph."""

@@ -32,7 +32,9 @@ from ...values.reasons import (
     SkipFrame,
 )
 from ...values.scalar import LARGE
-from ...values.source import Attribute, BaseContents, Injected, Source
+from ...values.source import Attribute, BaseContents, Injected, Item, Source
+from ...values.torch.overrides.override_facts import MODES_ASIDE
+from ...values.torch.overrides.subclass_values import SubclassValue
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
 from ...values.wrap import wrap_object
@@ -51,7 +53,7 @@ from .sizes import size_value
 
 _SHARED = (
     *(ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue),
-    *(KnownByContent, CachedFunctionValue),
+    *(KnownByContent, CachedFunctionValue, SubclassValue),
 )
 
 
@@ -82,9 +84,16 @@ class Recorder(CaptureContext):
         self.guards = GuardList(self.frames)
         self.effects = EffectList(self, self.shared)
         self.modes = ModeRecord(self)
-        self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes)
+        self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes, self.open_number)
         self.sizes = self.graph.sizes
         self.calls = CallEvaluator(self, attempt, self.frames, partial(run_frame, self), partial(make_generator, self))
+
+    def enter_outer_modes(self) -> None:
+        """Ask the modes for functions that were entered before the code, which are put aside while it is captured."""
+        modes = Attribute(Injected(MODES_ASIDE), "modes")
+        self.guards.add(modes, GuardKind.LENGTH, len(MODES_ASIDE.modes))
+        for position, mode in enumerate(MODES_ASIDE.modes):
+            self.modes.overrides.modes.append(self.wrap(mode, Item(modes, position)))
 
     def release(self) -> None:
         """End the capture: what the program drops must not live on in cycles of ours.
@@ -103,10 +112,10 @@ class Recorder(CaptureContext):
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            return self._open_number(value, source)
+            return self.open_number(value, source)
         if isinstance(value, numpy.generic) and self.graph.sizes.is_open_number(value.item(), source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            number = self._open_number(value.item(), BaseContents(source, numpy.generic.item))
+            number = self.open_number(value.item(), BaseContents(source, numpy.generic.item))
             return OpenNumpyScalar(self, value, number, source)
         known = self.shared.get(id(value))
         if known is not None:
@@ -125,8 +134,8 @@ class Recorder(CaptureContext):
             self._share_namespace(value, wrapped, source)
         return wrapped
 
-    def _open_number(self, value: int | float, source: Source) -> Value:
-        # arithmetic of symbols knows no NaN and no sign of zero
+    def open_number(self, value: int | float, source: Source) -> Value:
+        """Return a number from outside as a symbol: arithmetic of those knows no NaN and no sign of zero."""
         span = f"0 < abs({{0}}) < {LARGE}" if type(value) is float else f"abs({{0}}) < {LARGEST_NUMBER}"
         self.guards.add(source, GuardKind.EXPRESSION, span)
         return self.graph.sizes.number(value, source)

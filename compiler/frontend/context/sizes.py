@@ -95,10 +95,14 @@ class Sizes:
     def is_open_number(self, value: int | float, source: Source) -> bool:
         """Return whether a number from outside is to be a symbol: it changed, or all whole arguments are to be."""
         if source in self.varying_numbers:
-            whole = type(value) is int and abs(value) < LARGEST_NUMBER
-            return whole or (type(value) is float and 0 < abs(value) < LARGE)
+            return self.can_be_open(value)
         every = self.symbolic is every_dimension and isinstance(source, Argument)
         return every and type(value) is int and value not in (0, 1) and abs(value) < LARGEST_NUMBER
+
+    def can_be_open(self, value: int | float) -> bool:
+        """Return whether a number can be a symbol."""
+        whole = type(value) is int and abs(value) < LARGEST_NUMBER
+        return whole or (type(value) is float and 0 < abs(value) < LARGE)
 
     def number(self, value: int | float, source: Source) -> Value:
         """Return the symbol of a number that has changed between calls."""

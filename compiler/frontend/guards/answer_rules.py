@@ -110,6 +110,14 @@ ANSWER_RULES = (
         steps=_state_steps,
     ),
     GuardRule(
+        GuardKind.DATA,
+        meaning=lambda guard, value, others: guard.expected.answers(value, *others) == guard.expected.expected,
+        check=lambda guard, texts: f"{texts.inject(guard.expected)}.holds({', '.join((texts.value, *texts.others))})",
+        words=lambda guard: f"{guard.expected.words} of {', '.join((place_words(guard), *other_words(guard)))}",
+        expected=lambda guard: ", ".join(map(str, guard.expected.expected)),
+        actual=lambda guard, value, others: guard.expected.found(value, *others),
+    ),
+    GuardRule(
         GuardKind.EXPRESSION,
         meaning=_expression_holds,
         check=lambda guard, texts: guard.expected.format(texts.value, *texts.others),

@@ -24,7 +24,11 @@ from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
 from ...base.stack_room import has_room
-from ...base.torch_facts import calls_module_plainly, has_foreign_modes, outside_transforms
+from ...base.torch_facts import (
+    calls_module_plainly,
+    has_foreign_modes,
+    outside_transforms,
+)
 from ...bytecode.instruction import Decoded, decode
 from ...bytecode.resume_chain import Place, make_chain_function
 from ...bytecode.resume_code import NULL, VALUE
@@ -33,6 +37,7 @@ from ...values.reasons import FUNCTION_MODE, LIMIT
 from ...values.rules import call_rule
 from ...values.source import Argument, Source
 from ...values.torch.modules import has_global_hooks
+from ...values.torch.overrides.override_facts import modes_put_aside, only_foreign_modes
 from ..context.size_marks import has_marks, size_marks
 from ..context.sizes import SymbolicDimensions, every_dimension, no_symbols
 from ..guards.generated_function import MISS
@@ -50,6 +55,7 @@ class _Frozen(threading.local):
 
 
 FROZEN = _Frozen()
+_MOST_ANSWERS = 3  # forms of one piece of code that differ in what small tensors hold
 _MOST_SHARES = 8  # times the recompile limit: as many specialisations of one code object are searched at most
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
@@ -274,6 +280,7 @@ class Unit:
         self.places = places
         self.entries: list[Specialisation] = []
         self.runs: list[Callable[..., object]] = []
+        self.under_modes: list[Specialisation] = []  # for calls under modes for functions
         self.resumes: dict[tuple[object, ...], Unit] = {}
         self.lock = ForkedLock()
         self.exhausted = False
@@ -283,6 +290,7 @@ class Unit:
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
         self.varying_numbers: set[Source] = set()  # whole numbers that changed
         self.static_only = False
+        self.may_start = True  # that optimizers' state is made before capture
         self.may_assume = True  # that branches to an error are not taken
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[[list[tuple[object, ...]]], object] | None = None
@@ -352,8 +360,7 @@ class Unit:
             record(RanEagerly(self.name, LIMIT.id, "the program recurses too deep", LIMIT.hint, self.origin()))
             return self.eager(*args)
         if has_foreign_modes():
-            record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
-            return self.eager(*args)
+            return self._run_under_modes(args)
         tried: list[Callable[..., object]] = []
         while True:
             with self.lock:
@@ -379,6 +386,23 @@ class Unit:
             return result
         finally:
             del result, args  # as in `__call__`
+
+    def _run_under_modes(self, args: tuple[object, ...]) -> object:
+        """Run a specialisation that has asked the active modes for functions while it was captured."""
+        if not only_foreign_modes() or len(self.under_modes) >= self.limit:
+            record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
+            return self.eager(*args)
+        with modes_put_aside():
+            for known in tuple(self.under_modes):
+                result = known.run(*args)
+                if result is not MISS:
+                    return result
+            with self.lock:
+                self._try_to_note(self._note_marks, args)
+                specialisation = self.family.capture(self, args)
+                self.under_modes.append(specialisation)
+            result = specialisation.run(*args)
+        return self.eager(*args) if result is MISS else result
 
     def _specialise(self, args: tuple[object, ...]) -> Specialisation | None:
         """Capture one more specialisation; None, and none from now on, where there are too many."""
@@ -421,7 +445,14 @@ class Unit:
             marks = size_marks(value)
             return (varying.get(source, frozenset()) | marks.opened) - marks.fixed
 
-        return chosen if varying or self.marks or self.varying_numbers else no_symbols
+        numbers = self.varying_numbers or self.family.options.capture_scalar_outputs
+        return chosen if varying or self.marks or numbers else no_symbols
+
+    def may_ask(self) -> bool:
+        """Return whether branches may be decided at entry by the data: not where that has made several forms."""
+        if self.family.fullgraph:
+            return True
+        return sum(any(map(_reads_data, one.guards)) for one in self.entries) < _MOST_ANSWERS
 
     def give_up_symbols(self) -> None:
         """Capture with fixed sizes from now on: symbols have failed here."""
@@ -523,11 +554,18 @@ class Unit:
         with self.lock:
             self.entries.clear()
             self.runs.clear()
+            self.under_modes.clear()
             self.exhausted = False
             for unit in list(self.resumes.values()):
                 unit.entries.clear()
                 unit.runs.clear()
+                unit.under_modes.clear()
                 unit.exhausted = False
+
+
+def _reads_data(guard: Guard) -> bool:
+    sources = (guard.source, *guard.others)
+    return guard.kind is GuardKind.DATA or any(source is not None and source.reads_data for source in sources)
 
 
 def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:

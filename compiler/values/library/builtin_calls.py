@@ -349,7 +349,9 @@ def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Key
         best_key = ctx.realize(ctx.call(key, [best], {})) if by_key else best
         for item in items:
             item_key = ctx.realize(ctx.call(key, [item], {})) if by_key else item
-            if ctx.realize(compare(ctx, symbol, item_key, best_key)).truth(ctx):
+            answer = ctx.realize(compare(ctx, symbol, item_key, best_key))
+            known = ctx.graph.ask(answer, anywhere=True)
+            if known if known is not None else answer.truth(ctx):
                 best, best_key = item, item_key
         return best
 

@@ -20,6 +20,7 @@ from ..python.texts import number_of
 from ..reasons import ARGUMENT_NOT_KNOWN, DATA_DEPENDENT_VALUE, Break
 from ..rule_tables import calls
 from ..scalar import SizeValue, calculate
+from ..torch.numbers.deferred_numbers import DeferredNumber, deferred
 from ..torch.tensor import TensorValue
 from ..value import Arguments, CaptureContext, Keywords, Value
 
@@ -118,6 +119,11 @@ def _divmod(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     values = [ctx.realize(arg) for arg in args]
+    if len(values) == 1 and isinstance(values[0], TensorValue) and kind in (int, float):
+        number = _of_tensor(ctx, kind, values[0])
+        values = values if number is None else [number]
+    if len(values) == 1 and isinstance(values[0], DeferredNumber) and values[0].kind is kind:
+        return values[0]
     if len(values) == 1 and isinstance(values[0], SizeValue):
         if values[0].kind is kind:
             return values[0]
@@ -127,6 +133,13 @@ def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
         if symbolic is not None:
             return symbolic
     return folded(ctx, kind, values, kwargs)
+
+
+def _of_tensor(ctx: CaptureContext, kind: type, tensor: TensorValue) -> Value | None:
+    """Return the number of a tensor that `int` and `float` convert, where it is kept; None where it has to be read."""
+    if tensor.replaced(ctx, f"__{kind.__name__}__") is not None:
+        return None
+    return deferred(ctx, tensor, tensor.fake)
 
 
 constructs(int, float, complex)(_number)

@@ -1,7 +1,9 @@
 """`torch.autograd.Function` and checkpoints: one node of the graph, whose Python is evaluated for its guards only."""
 
 import enum
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from types import BuiltinMethodType, FunctionType
 from typing import Any
 
@@ -9,12 +11,12 @@ import torch
 import torch.utils.checkpoint
 
 from ..constant import Constant, Known
-from ..guard import GuardKind
+from ..guard import GuardKind, look_up
 from ..python.containers.lists import ListValue
 from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import class_lookup
-from ..python.objects.classes import ClassValue
+from ..python.objects.attributes import bind_raw, class_lookup
+from ..python.objects.classes import ClassValue, constructs
 from ..python.objects.functions import FunctionValue
 from ..python.objects.partials import PartialValue
 from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
@@ -211,3 +213,46 @@ def _chooses_what_is_kept(function: Value) -> bool:
 
 def _needs_gradient(value: Value) -> bool:
     return isinstance(value, TensorValue) and value.fake.requires_grad
+
+
+class FunctionInstance(Value):
+    """An instance of a class of autograd functions, which programs make only to say `.apply` of it."""
+
+    always_true = True
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def python_type(self) -> type:
+        """Return the class."""
+        return self.kind
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give what belongs to the class, not to the instance."""
+        owner, raw = class_lookup(self.kind, name)
+        if owner is None or not isinstance(raw, staticmethod | classmethod):
+            raise Break(AUTOGRAD_CALL, f"attribute {name!r} of an instance of {self.kind.__qualname__}")
+        return bind_raw(ctx, raw, owner, name, None, self.kind)
+
+
+@constructs(torch.autograd.Function)
+def _instance(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate `kind(...)`: torch's own `__init__` takes anything, and warns that instances are not meant."""
+    base = torch.autograd.Function
+    changed = any(class_lookup(kind, name)[1] is not look_up(base, name)[1] for name in ("__new__", "__init__"))
+    if kind is base or changed or not _NOT_MEANT:
+        raise Break(AUTOGRAD_CALL, f"construction of {kind.__qualname__}")
+    ctx.graph.warn(_NOT_MEANT.format(kind), DeprecationWarning)
+    return FunctionInstance(kind)
+
+
+def _told_by_torch() -> str:
+    """Return the text that torch warns with, with a place for the class."""
+    with warnings.catch_warnings(record=True) as given, suppress(Exception):
+        warnings.simplefilter("always")
+        base: Any = torch.autograd.Function
+        base()
+    return str(given[0].message).replace(str(torch.autograd.Function), "{}") if given else ""
+
+
+_NOT_MEANT = _told_by_torch()

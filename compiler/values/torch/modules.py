@@ -28,11 +28,15 @@ class Uninitialised(Signal):
         self.shapes = shapes
         super().__init__(module)
 
-    def initialise(self) -> None:
-        """Make the parameters as its first call does: of the shapes alone, with draws from the same generator."""
+    def initialise(self) -> bool:
+        """Make the parameters as its first call does: of the shapes alone, with draws from the same generator.
+
+        Returns True.
+        """
         examples = tuple(torch.empty(shape, device="meta") for shape in self.shapes)
         module: Any = self.module
         module._infer_parameters(module, examples)
+        return True
 
 
 class ModuleValue(ObjectValue):

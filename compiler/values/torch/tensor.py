@@ -30,7 +30,7 @@ from ..reasons import (
 from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .array_keys import with_index_tensors
-from .deferred_numbers import DeferredNumber, deferred
+from .numbers.deferred_numbers import DeferredNumber, deferred, deferred_list
 from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, tells_history, with_spent_history
 
 _WATCHING = ("register_hook", "retain_grad")  # gradients that come by way of a result on their way to an input
@@ -81,6 +81,7 @@ _BREAKING_METHODS: dict[str, BreakReason] = {
     "__hash__": IDENTITY_NUMBER,
     "unique_consecutive": DATA_DEPENDENT_SHAPE,
 }
+_ITEM_METHODS = frozenset({"__getitem__", "__setitem__"})
 _VIEW_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
 _SETTLED_ATTRIBUTES = frozenset(  # guarded metadata, or the same for every tensor: the fake tensor has the answer
     {
@@ -237,7 +238,7 @@ class TensorValue(Value):
         if replaced is not None:
             return ctx.call(replaced, [other], {})
         without_data = isinstance(other, Constant) and (other.value is None or type(other.value) is str)
-        if record.asks_equality and without_data:
+        if record.asks_equality and without_data and not ctx.modes.overrides.modes:
             return Constant(record.symbol == "!=")
         return ctx.graph.call("call_function", record.function, [other, self] if reflected else [self, other], {})
 
@@ -264,7 +265,10 @@ class TensorValue(Value):
         return ("tensor", id(self))
 
     def truth(self, ctx: CaptureContext) -> bool:
-        """Break: the data is not known."""
+        """Return what small inputs say of it, where that is better than a break: the data is not known."""
+        answer = ctx.graph.ask(self)
+        if answer is not None:
+            return answer
         raise Break(DATA_DEPENDENT_BRANCH, f"truth value of {self.describe()}")
 
     def length(self, ctx: CaptureContext) -> Value:
@@ -272,6 +276,8 @@ class TensorValue(Value):
         replaced = self.replaced(ctx, "__len__")
         if replaced is not None:
             return ctx.call(replaced, [], {})
+        if ctx.modes.overrides.modes:
+            return ctx.graph.call("call_method", "__len__", [self], {})
         if self.fake.dim() == 0:
             ctx.throw(TypeError, "len() of a 0-d tensor")
         return ctx.known(self.fake.shape[0])
@@ -281,6 +287,8 @@ class TensorValue(Value):
         replaced = self.replaced(ctx, "__iter__")
         if replaced is not None:
             return ctx.realize(ctx.call(replaced, [], {}))
+        if ctx.modes.overrides.modes:
+            return ctx.realize(ctx.graph.call("call_method", "__iter__", [self], {}))
         if self.fake.dim() == 0:
             ctx.throw(TypeError, "iteration over a 0-d tensor")
         rows = ctx.graph.call("call_method", "unbind", [self, Constant(0)], {})
@@ -300,6 +308,8 @@ class TensorValue(Value):
         replaced = self.replaced(ctx, "__getitem__")
         if replaced is not None:
             return ctx.call(replaced, [key], {})
+        if ctx.modes.overrides.modes:
+            return ctx.graph.call("call_method", "__getitem__", [self, key], {})
         key = with_index_tensors(ctx, key)
         selected = select_item(ctx, self, self.fake.dim(), key)
         if selected is not None:
@@ -313,6 +323,9 @@ class TensorValue(Value):
         replaced = self.replaced(ctx, "__setitem__")
         if replaced is not None:
             ctx.call(replaced, [key, value], {})
+            return
+        if ctx.modes.overrides.modes:
+            ctx.graph.call("call_method", "__setitem__", [self, key, value], {})
             return
         key, value = with_index_tensors(ctx, key), ctx.realize(value)
         if value.is_constant() and isinstance(value.constant(), numpy.generic):
@@ -334,6 +347,8 @@ class TensorValue(Value):
             return ctx.graph.call("call_function", getattr, [self, Constant(name)], {})
         if name == "__class__":
             return ctx.known(self.kind)
+        if ctx.modes.overrides.modes and isinstance(look_up(self.kind, name)[1], types.GetSetDescriptorType):
+            return ctx.graph.call("call_function", getattr, [self, Constant(name)], {})
         rule = _ATTRIBUTES.get(name)
         answer = rule(ctx, self) if rule is not None else None
         if answer is not None:
@@ -381,13 +396,21 @@ class TensorValue(Value):
         replaced = self.replaced(ctx, name)
         if replaced is not None:
             return ctx.call(replaced, args, kwargs)
+        if ctx.modes.overrides.modes and name != "as_subclass":
+            return ctx.graph.call("call_method", name, [self, *args], kwargs)
+        if name in _ITEM_METHODS and not kwargs:
+            return self.get_item(ctx, *args) if len(args) == 1 else self._set_item_method(ctx, args)
         rule = _METHODS.get(name)
         answer = rule(ctx, self, args, kwargs) if rule is not None else None
         if answer is not None:
             return answer
         number = deferred(ctx, self, self.fake) if name == "item" and not args and not kwargs else None
+        number = deferred_list(ctx, self, self.fake) if name == "tolist" and not args and not kwargs else number
         if number is not None:
             return number
+        known = ctx.graph.number_at_entry(self) if name == "item" and not args and not kwargs else None
+        if known is not None:
+            return Constant(known)
         reason = _BREAKING_METHODS.get(name)
         if reason is not None:
             signal = Break(reason, f"{name}() of {self.describe()}")
@@ -404,6 +427,10 @@ class TensorValue(Value):
         if isinstance(answer, Constant) and name not in _SETTLED_METHODS and answer.value not in (NotImplemented, ()):
             raise Break(TENSOR_STATE, f"{name}() of {self.describe()}")
         return answer
+
+    def _set_item_method(self, ctx: CaptureContext, args: Arguments) -> Value:
+        self.set_item(ctx, *args)
+        return Constant(None)
 
     def become(self, ctx: CaptureContext, other: "TensorValue") -> None:
         """Stand for another node from here on: the object stays, what is in it changes."""

@@ -83,6 +83,23 @@ tensor_method("addcdiv_")(_add_scaled(operator.truediv))
 tensor_method("addcmul_")(_add_scaled(operator.mul))
 
 
+@tensor_method("add_")
+def _add_times(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Take a tensor as `alpha`, which eager reads as a number: optimizers keep theirs in tensors where compiled."""
+    scale = ctx.realize(kwargs["alpha"]) if len(args) == 1 and set(kwargs) == {"alpha"} else None
+    other = ctx.realize(args[0]) if args else None
+    if not isinstance(scale, TensorValue) or not isinstance(other, TensorValue):
+        return None
+    if scale.fake.dim() or not (scale.fake.is_floating_point() and other.fake.is_floating_point()):
+        return None
+    return ctx.graph.call("call_method", "add_", [tensor, scaled(ctx, other, scale)], {})
+
+
+def scaled(ctx: CaptureContext, other: Value, scale: Value) -> Value:
+    """Return a product in the graph."""
+    return ctx.graph.call("call_function", operator.mul, [other, scale], {})
+
+
 class InputChange:
     """A node that changes what an input is; run eagerly, because traced operators cannot say it."""
 

@@ -51,7 +51,9 @@ from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
-from .function_overrides import overridden
+from .overrides.function_overrides import overridden
+from .overrides.override_calls import is_asked_about
+from .overrides.subclass_values import SubclassValue
 from .tensor import TensorValue
 from .whole_functions import places_of, what_is_found
 
@@ -284,7 +286,8 @@ def tensor_function_rule(function: object) -> CallRule | None:
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         owner = ctx.realize(args[0]) if args else None
-        if not isinstance(owner, TensorValue) or owner.replaced(ctx, name) is not None:
+        replaced = isinstance(owner, TensorValue) and owner.replaced(ctx, name) is not None
+        if not isinstance(owner, TensorValue | SubclassValue) or replaced:
             raise Break(UNKNOWN_CALLEE, f"torch.Tensor.{name} of another object")
         return owner.call_method(ctx, name, args[1:], kwargs)
 
@@ -327,10 +330,6 @@ def _register_constants() -> None:
         compiler.is_exporting,
         tracing_flag,
         has_free_unbacked_symbols,
-        *override_questions,
-        torch.overrides.has_torch_function,
-        torch.overrides.has_torch_function_unary,
-        torch.overrides.has_torch_function_variadic,
     ]
     for question in {id(f): f for f in false}.values():
         calls(question)(_constant_rule(False))
@@ -340,6 +339,13 @@ def _register_constants() -> None:
 
 
 _register_constants()
+
+
+def _has_override(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(is_asked_about(ctx, [*args, *kwargs.values()]))
+
+
+calls(*override_questions)(_has_override)
 
 
 def _query(function: Callable[..., object]) -> CallRule:

@@ -8,6 +8,7 @@ import functools
 import importlib
 import itertools
 import operator
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,8 @@ def made_by_hand() -> Iterator[object]:
     yield torch.compiler.allow_in_graph(lambda x: x)
     yield torch.compiler.assume_constant_result(lambda: 1)
     yield importlib.import_module("torch._higher_order_ops.map").map
+    yield torch.Tensor.shape.__get__
+    yield random.Random.uniform
     yield mark_static
     yield DynamoConfigPatchProxy.__enter__
 

@@ -182,7 +182,7 @@ class ClassValue(KnownObject):
     def construct(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `type.__call__(cls, ...)`."""
         for base, base_rule in CONSTRUCTORS.items():
-            if base in (BaseException, tuple) and issubclass(self.kind, base):
+            if base in (BaseException, tuple, torch.autograd.Function) and issubclass(self.kind, base):
                 return base_rule(ctx, self.kind, args, kwargs)
         return construct(ctx, self.kind, args, kwargs)
 
@@ -264,6 +264,11 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         ctx.call(Constant(None), args, kwargs)
     if owner is not None and isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
         new = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
+        if issubclass(kind, torch.Tensor) and issubclass(new.python_type(), kind):
+            place, init = class_lookup(new.python_type(), "__init__")
+            if isinstance(init, types.FunctionType) and place is not None:
+                ctx.calls.initialise(new, ctx.wrap(init, Injected(init)), args, kwargs)
+            return new
         if not issubclass(new.python_type(), kind) or not isinstance(new, ObjectValue):
             return new
         instance = new
@@ -307,6 +312,8 @@ _PLAIN_BASES = (
 def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords, *, checked: bool = False) -> Value:
     """Evaluate the `__new__` that a class inherits from its builtin base; checked: the class has no other one."""
     _require_constructible(ctx, kind)
+    if issubclass(kind, torch.Tensor):
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__} by torch's own __new__")
     if issubclass(kind, tuple):
         demand_plain_reading(kind)
         return TupleValue(ctx.realize(args[0]).gathered(ctx)[:] if args else [], kind=kind)
@@ -327,14 +334,15 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
     if kind.__flags__ & _ABSTRACT:
         fold(ctx, object.__new__, kind)
-    if issubclass(kind, torch.Tensor | torch.autograd.Function):
+    made_in_python = isinstance(class_lookup(kind, "__new__")[1], staticmethod)
+    if issubclass(kind, torch.autograd.Function) or (issubclass(kind, torch.Tensor) and not made_in_python):
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}")
     if class_lookup(kind, "__del__")[1] not in (None, ABSENT):
         ctx.frames.break_around(Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which has __del__"))
     if issubclass(kind, weakref.ref):
         ctx.frames.break_around(Break(CONSTRUCTION, f"construction of {kind.__qualname__}, a weak reference"))
     for base in kind.__mro__:
-        native = is_native(base)
+        native = is_native(base) and not issubclass(torch.Tensor, base)
         if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):
             raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
         if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):

@@ -15,6 +15,7 @@ from plumbline.compiler.frontend.guards.guard_table import guard_table
 from plumbline.compiler.frontend.guards.recompile_reasons import failing_guard
 from plumbline.compiler.frontend.guards.rule import GuardRule
 from plumbline.compiler.frontend.guards.steps import GuardStep, StepOp
+from plumbline.compiler.values.data_question import DataQuestion
 from plumbline.compiler.values.guard import (
     ABSENT,
     PLAIN,
@@ -158,6 +159,16 @@ EXAMPLES: list[Example] = [
     ),
     *example(GuardKind.ANSWER, Answer((3,), {}, 6), doubled, tripled, 5),
     *pair(Guard(None, GuardKind.STATE, (setting, True)), with_state(True), with_state(False)),
+    *example(
+        GuardKind.DATA,
+        DataQuestion(lambda x: (x.add_(1).sum(), x.any()), (True,), (6.0, True), "what a branch asks"),
+        *(torch.ones(3), torch.zeros(3), torch.tensor(4.0)),
+    ),
+    *pair(
+        Guard(X, GuardKind.DATA, DataQuestion(lambda x, y: (x @ y,), (False, False), (3.0,), "a product"), None, (Y,)),
+        lambda: (torch.ones(3), torch.ones(3)),
+        lambda: (torch.ones(3), torch.zeros(3)),
+    ),
     *example(GuardKind.EXPRESSION, "math.sqrt({0}) == 3", 9, 8, "a"),
     *pair(
         Guard(None, GuardKind.EXPRESSION, "{1}.shape[0] < {2}.shape[0]", None, (X, Y)),

@@ -6,16 +6,19 @@ breaks the graph there, and Python reads it then. Where a tensor of no dimension
 bits, than the number does, it is a break too.
 """
 
+import operator
 from typing import Any
 
 import torch
 
-from ..constant import Constant
-from ..operator_table import Binary, Unary
-from ..reasons import DATA_DEPENDENT_VALUE, Break, BreakReason
-from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ...constant import Constant
+from ...operator_table import Binary, Unary
+from ...python.containers.lists import ListValue
+from ...reasons import DATA_DEPENDENT_VALUE, Break, BreakReason
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _EXACT = 2**53  # the largest span in which every whole number is a float64
+_LONGEST_LIST = 16
 _BESIDE_TENSORS = frozenset("+-*/")
 _BESIDE_NUMBERS = frozenset("+-*")
 
@@ -100,17 +103,39 @@ class DeferredNumber(Value):
         return DeferredNumber(scalar, self.fake, self.kind)
 
 
-def deferred(ctx: CaptureContext, tensor: Value, fake: torch.Tensor) -> DeferredNumber | None:
+def deferred(ctx: CaptureContext, tensor: Value, fake: torch.Tensor) -> Value | None:
     """Return the number that `item()` of a tensor gives, kept in the graph; None where it has to be read.
 
-    It is taken now: the tensor may be written to later.
+    Where it takes little to compute, it is computed at entry and may vary: then it can be a size, an index, or decide a
+    branch. Else it is taken now: the tensor may be written to later.
     """
     whole = fake.dtype in (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
     if not ctx.options.capture_scalar_outputs or fake.device.type != "cpu" or ctx.graph.is_apart():
         return None
-    if fake.dim() != 0 or not (whole or fake.is_floating_point()):
+    if fake.numel() != 1 or not (whole or fake.is_floating_point() or fake.dtype is torch.bool):
+        return None
+    number = ctx.graph.open_number(tensor)
+    if number is not None:
+        return number
+    if fake.dim() != 0 or fake.dtype is torch.bool:
         return None
     scalar = tensor
     for method in ("detach", "clone", "long" if whole else "double"):
         scalar = ctx.graph.call("call_method", method, [scalar], {})
     return DeferredNumber(scalar, fake, int if whole else float)
+
+
+def deferred_list(ctx: CaptureContext, tensor: Value, fake: torch.Tensor) -> Value | None:
+    """Return the list that `tolist()` of a tensor of one dimension gives, of numbers that are kept; None as above."""
+    if not ctx.options.capture_scalar_outputs or fake.dim() != 1 or type(fake.shape[0]) is not int:
+        return deferred(ctx, tensor, fake) if fake.dim() == 0 else None
+    if fake.shape[0] > _LONGEST_LIST:
+        return None
+    numbers: list[Value] = []
+    for position in range(fake.shape[0]):
+        element = ctx.graph.call("call_function", operator.getitem, [tensor, Constant(position)], {})
+        number = deferred(ctx, element, fake[position])
+        if number is None:
+            return None
+        numbers.append(number)
+    return ListValue(numbers)

@@ -2,13 +2,13 @@
 
 import types
 
-from ..constant import Constant
-from ..python.containers.lists import ListValue
-from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import bind_raw, class_lookup
-from ..python.objects.instances import ObjectValue
-from ..reasons import UNSUPPORTED_TENSOR, Break
-from ..value import Arguments, CaptureContext, Keywords, Value
+from ...constant import Constant
+from ...python.containers.lists import ListValue
+from ...python.containers.tuples import TupleValue
+from ...python.objects.attributes import bind_raw, class_lookup
+from ...python.objects.instances import ObjectValue
+from ...reasons import UNSUPPORTED_TENSOR, Break
+from ...value import Arguments, CaptureContext, Keywords, Value
 
 
 def overridden(ctx: CaptureContext, function: object, args: Arguments, kwargs: Keywords) -> Value | None:

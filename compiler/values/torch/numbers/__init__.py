@@ -1,0 +1,1 @@
+"""Numbers that a graph, or what runs before it, gives: read from tensors, drawn."""

@@ -1,0 +1,1 @@
+"""`__torch_function__`: subclasses of tensors, modes, and classes that are no tensors."""
