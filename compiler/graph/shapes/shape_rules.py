@@ -360,7 +360,8 @@ def _demand_place(tensor: object, dimension: object, index: Any) -> None:
 def _selected(tensor: torch.Tensor, dimension: int, index: int) -> torch.Tensor:
     if _LETS_PLACES_PASS:
         _demand_place(tensor, dimension, index)
-    return aten.select.int(tensor, dimension, index)
+    part: torch.Tensor = aten.select.int(tensor, dimension, index)
+    return part
 
 
 def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
