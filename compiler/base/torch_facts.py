@@ -766,10 +766,11 @@ def fake_like_template(
     """Return a fake tensor that is like a meta tensor, in the memory of another, or in its own.
 
     `data` keeps the computed answers and gives a version counter of its own; `_lazy_clone` makes memory, in a hundredth
-    of the time of `empty_strided` with symbols; without `_functionalize_unsafe_set` capture fails at once.
+    of the time of `empty_strided` with symbols; without `_functionalize_unsafe_set` capture fails at once.  From torch
+    2.15 on it refuses a fake tensor, which names another device than its meta memory; `data` of one names none.
     """
     copy = template.data
-    torch._functionalize_unsafe_set(copy, torch._lazy_clone(template) if memory is None else memory)
+    torch._functionalize_unsafe_set(copy, torch._lazy_clone(template) if memory is None else memory.data)
     return FakeTensor(mode, copy, device)
 
 

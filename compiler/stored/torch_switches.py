@@ -4,6 +4,7 @@ The third importer of private torch names.  Switches are found by how their read
 torch takes part without being known here.
 """
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -15,6 +16,11 @@ from ..base.torch_facts import default_device_or_none
 
 _WORDS = ("enabled", "allow", "deterministic", "precision", "priority", "uninitialized", "qengine")
 _NOT_FOR_NOTHING = frozenset({"_get_fp32_precision_getter"})  # takes arguments
+_ITS_OWN = (  # libraries of torch's, by module and name
+    ("torch._functorch.predispatch", "VMAP_DECOMPOSITIONS_LIB"),  # with the first `vmap` of a process
+    ("torch._subclasses.fake_impls", "_to_dense_functorch_lib"),  # of torch 2.15: for fake tensors
+    ("torch._subclasses.fake_impls", "_to_dense_python_tls_lib"),
+)
 
 _PUBLIC: tuple[Callable[[], Any], ...] = (
     torch.get_default_dtype,
@@ -43,8 +49,17 @@ def _private_readers() -> tuple[tuple[str, Callable[[], object]], ...]:
 
 
 def registered_aten_kernels() -> tuple[str, ...]:
-    """Return the kernels and shape rules of ATen operators that Python code has registered, as "aten/name/key"."""
-    return tuple(sorted(key for key in registered_kernels if key.startswith("aten/")))
+    """Return the kernels and shape rules of ATen operators that Python code has registered, as "aten/name/key".
+
+    Without those that torch registers by itself in some processes and not in others: they change no answer.
+    """
+    by_torch = {
+        key
+        for module, name in _ITS_OWN
+        if isinstance(library := getattr(sys.modules.get(module), name, None), torch.library.Library)
+        for key in library._op_impls
+    }
+    return tuple(sorted(key for key in registered_kernels if key.startswith("aten/") and key not in by_torch))
 
 
 def sees_calls() -> bool:

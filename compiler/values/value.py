@@ -578,6 +578,10 @@ class CallingFrames(ABC):
         """Break where the running function is called, so that what it makes ends with its frame."""
 
     @abstractmethod
+    def awaited_truth(self) -> bool | None:
+        """Return which result of the running call leads to no error, where only one of true and false does so."""
+
+    @abstractmethod
     def is_dropped(self) -> bool:
         """Return whether the program throws away the result of the operation that is being evaluated."""
 

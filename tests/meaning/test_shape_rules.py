@@ -9,9 +9,12 @@ from torch.utils._pytree import tree_leaves
 from plumbline.compiler.base.torch_facts import FakeTensorMode
 from plumbline.compiler.graph.shapes.shape_rules import _RULES, fake_result
 from plumbline.compiler.graph.tracer import fake_like
+from support.torch_release import since_release
 
 aten = torch.ops.aten
 HALVES = [torch.bfloat16, torch.float16]
+# The first tested release whose own rule is right: the correction serves older ones, and goes with the last of them.
+MENDED_IN = {aten._weight_norm_interface.default: "2.15"}
 DTYPES = [*itertools.product(HALVES, [None, torch.float32]), (torch.float32, None), (torch.float64, None)]
 
 
@@ -69,7 +72,7 @@ def test_torch_still_needs_each_correction() -> None:
                 plain = [value.dtype for value in tree_leaves(operator(*fakes))]
             if plain != [found for found, _ in promise(operator, arguments)]:
                 needless.discard(operator)
-    assert not needless
+    assert needless == {operator for operator, release in MENDED_IN.items() if since_release(release)}
 
 
 @pytest.mark.parametrize("dtypes", itertools.product([torch.float16, torch.float32, torch.float64], repeat=2))

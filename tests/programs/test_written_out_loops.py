@@ -7,6 +7,7 @@ from torch._higher_order_ops.map import map as torch_map
 
 import plumbline
 from plumbline.compiler.base.events import Broke, CompilerFailed, RanEagerly, recording
+from support.torch_release import since_release
 
 PROGRAMS = {
     "map": lambda x, w: torch_map(lambda row: row.sin(), x),
@@ -37,8 +38,9 @@ def test_one_graph(name, gradients, backend):
     x, w = torch.randn(4, 3, requires_grad=gradients), torch.randn(3, requires_grad=gradients)
     expected = tensors(program(x, w))
     with recording() as events:
-        found = tensors(plumbline.compile(program, backend=backend, fullgraph=True)(x, w))
-    assert not [event for event in events if isinstance(event, Broke | RanEagerly)]
+        found = tensors(plumbline.compile(program, backend=backend)(x, w))
+    torch_loses_gradients = name.startswith("scan") and gradients and not since_release("2.13")
+    assert bool([event for event in events if isinstance(event, Broke | RanEagerly)]) == torch_loses_gradients
     for ours, eagers in zip(found, expected, strict=True):
         assert torch.equal(ours, eagers)
         assert (ours.stride(), ours.requires_grad) == (eagers.stride(), eagers.requires_grad)

@@ -1,10 +1,12 @@
 """A first call in `__del__` while the interpreter shuts down printed a TypeError: nothing can be imported then."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 
+LOGGED_BY_TORCH = re.compile(r"^W\d{4} .* triton not found.*\n", re.MULTILINE)  # its CUDA build, when it is imported
 PROGRAM = """
 import sys, torch, plumbline
 
@@ -25,6 +27,6 @@ last = Last()
 def test_a_call_while_the_interpreter_shuts_down(backend, before):
     program = PROGRAM.format(backend=backend, before=before)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=300)
-    assert done.stderr == ""
+    assert LOGGED_BY_TORCH.sub("", done.stderr) == ""
     assert done.returncode == 0
     assert done.stdout.split(" ", 1) == ["True", "[3.0, 3.0, 3.0]\n"]

@@ -9,13 +9,13 @@ is saved before.
 
 from torch import fx
 
-from ...bytecode.instruction import Decoded, Instruction
+from ...bytecode.instruction import Instruction
+from ...bytecode.raising import jump_that_does_not_raise
 from ...values.reasons import Signal
 from ...values.torch.tensor import TensorValue
 from .frame import FrameState
 
 MOST = 64  # assumptions of one capture; more are a loop whose end is an error
-_LONGEST = 200  # instructions of a message under construction
 
 
 class AssumedInVain(Signal):
@@ -26,30 +26,10 @@ def branch(frame: FrameState, instruction: Instruction, jumps_if: bool) -> bool:
     """Take the top of the stack and return its truth value, or that of the side that raises no error."""
     value = frame.pop()
     if isinstance(value, TensorValue):
-        assert instruction.target is not None
-        raises = [_only_raises(frame.decoded, index) for index in (instruction.target, instruction.index + 1)]
-        if raises.count(True) == 1 and frame.ctx.graph.assume(value, jumps_if is raises[1]):
-            return jumps_if is raises[1]
+        jumps = jump_that_does_not_raise(frame.decoded, instruction)
+        if jumps is not None and frame.ctx.graph.assume(value, jumps_if is jumps):
+            return jumps_if is jumps
     return value.truth(frame.ctx)
-
-
-def _only_raises(decoded: Decoded, index: int) -> bool:
-    """Return whether the code from there on ends in a raise, without a branch."""
-    for _ in range(_LONGEST):
-        instruction = decoded.instructions[index]
-        if instruction.name == "RAISE_VARARGS":
-            return True
-        forward = instruction.name == "JUMP_FORWARD"
-        if instruction.name in _ENDS or (instruction.target is not None and not forward):
-            return False
-        assert instruction.target is not None or not forward
-        index = instruction.target if forward and instruction.target is not None else index + 1
-        if index >= len(decoded.instructions):
-            return False
-    return False
-
-
-_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "YIELD_VALUE", "RETURN_GENERATOR", "SEND"})
 
 
 def leaves_no_trace(graph: fx.Graph, mutates_inputs: bool, changed_states: set[str], in_blocks: bool) -> bool:

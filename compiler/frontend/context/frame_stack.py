@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from ...base.noted_warnings import NotedWarning
 from ...base.origin import Origin
+from ...bytecode.raising import awaited_truth
 from ...values.constant import Constant
 from ...values.python.containers.mappings import DictValue
 from ...values.reasons import (
@@ -80,6 +81,10 @@ class FrameStack(CallingFrames):
         """Return whether the instruction after the one being evaluated drops its result."""
         frame = self.stack[-1]
         return frame.decoded.instructions[frame.index].name == "POP_TOP"
+
+    def awaited_truth(self) -> bool | None:
+        """Return the truth value with which those who wait for the innermost instruction's result raise no error."""
+        return awaited_truth((frame.decoded, frame.index) for frame in reversed(self.stack))
 
     def calling_namespace(self) -> dict[str, object]:
         """Return the globals of the innermost frame."""

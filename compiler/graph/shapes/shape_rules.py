@@ -7,12 +7,14 @@ when torch has mended one.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from typing import Any
 
 import torch
 
 from ...base.dense_order import dense_strides
 from ...base.errors import Unsupported
 from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, in_own_memory, without_dispatch_modes
+from ...base.torch_versions import precedes
 from ..dynamic_sizes import is_symbolic, same_number
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
@@ -27,6 +29,7 @@ _HALF = frozenset({torch.float16, torch.bfloat16})
 # A rule divides by the number of elements where there are none, views what has no such view, asks for dimensions; the
 # kernel knows better, or refuses too. What a rule means to refuse is a RuntimeError.
 _FAILURES_OF_RULES = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
+_LETS_PLACES_PASS = precedes(torch.__version__, "2.13")  # the rule of `select` in 2.11: generated code would read there
 _MOST_ELEMENTS = 1_000_000
 _MOST_ELEMENTS_ASKED = 65_536  # each elementwise call on an operand of such a layout runs its kernel once
 # What these kernels save for backward depends on the way they take: the dtype, the strides, the CPU.
@@ -60,6 +63,8 @@ _OF_ANY_ORDER = frozenset(
 
 def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """Return what a call gives on fake tensors; call it where fake tensors are made."""
+    if _LETS_PLACES_PASS and target is aten.select.int:
+        _demand_place(*args)
     if target in _KERNELS_CHOICE:
         if _is_small((args, kwargs)):
             return _as_the_kernel_gives(target, args, kwargs)
@@ -341,6 +346,24 @@ def _asked_dtype(target: object, args: Sequence[object]) -> torch.dtype | None:
     return _dtype_by_kernel(target, kinds)
 
 
+def _demand_place(tensor: object, dimension: object, index: Any) -> None:
+    """Raise eager's error if there is no such place."""
+    assert isinstance(tensor, torch.Tensor)
+    if type(dimension) is not int or not -tensor.dim() <= dimension < tensor.dim():
+        return  # torch's rule knows
+    size: Any = tensor.shape[dimension]
+    if not -size <= index < size:  # of an open size, this becomes a guard
+        where = f"tensor of size {list(tensor.shape)} at dimension {dimension % tensor.dim()}"
+        raise IndexError(f"select(): index {index} out of range for {where}")
+
+
+def _selected(tensor: torch.Tensor, dimension: int, index: int) -> torch.Tensor:
+    if _LETS_PLACES_PASS:
+        _demand_place(tensor, dimension, index)
+    part: torch.Tensor = aten.select.int(tensor, dimension, index)
+    return part
+
+
 def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
     """Raise eager's error if what is written into a part has other sizes; a part that is not there raises too."""
     assert isinstance(source, torch.Tensor)
@@ -350,7 +373,7 @@ def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
 
 
 _PART_WRITTEN: Mapping[object, Callable[..., torch.Tensor]] = {
-    aten.select_scatter.default: aten.select.int,
+    aten.select_scatter.default: _selected,
     aten.slice_scatter.default: aten.slice.Tensor,
     aten.diagonal_scatter.default: aten.diagonal.default,
     aten.as_strided_scatter.default: aten.as_strided.default,

@@ -162,7 +162,11 @@ _OF_BYTES = ("__bytes__", "__index__", "__iter__", "__getitem__")  # in the orde
 
 @constructs(bool)
 def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return Constant(ctx.realize(args[0]).truth(ctx) if args else False)
+    value = ctx.realize(args[0]) if args else Constant(False)
+    awaited = ctx.frames.awaited_truth() if isinstance(value, TensorValue) else None
+    if awaited is not None and ctx.graph.assume(value, awaited):
+        return Constant(awaited)
+    return Constant(value.truth(ctx))
 
 
 @calls(abs)

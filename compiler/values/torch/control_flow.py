@@ -12,6 +12,7 @@ from torch import fx
 
 from ...base.nested import map_nested
 from ...base.torch_facts import storage_key, while_loop
+from ...base.torch_versions import precedes
 from ..constant import Constant
 from ..python.containers.lists import ListValue
 from ..python.containers.tuples import TupleValue
@@ -127,6 +128,7 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 
 
 _MAP, _SCAN = ("torch._higher_order_ops.map", "map"), ("torch._higher_order_ops.scan", "scan")
+_LOSES_GRADIENTS = precedes(torch.__version__, "2.13")  # 2.11 does, of what a scan carries
 _MOST_TURNS = 64  # of a loop that is written out; longer ones run in Python
 
 
@@ -163,6 +165,8 @@ def _scan(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
             raise Break(DATA_DEPENDENT_BRANCH, "scan over a function that does not give a pair")
         carried = ctx.realize(pair[0])
         outputs.append(ctx.realize(pair[1]))
+        if _LOSES_GRADIENTS:
+            _refuse_gradients("scan", tensors_in(carried.graph_argument(ctx)[1]))
     return TupleValue([carried, _stacked(ctx, outputs[::-1] if backwards.constant() else outputs)])
 
 

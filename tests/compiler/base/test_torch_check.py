@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.compiler.base import torch_check
 from plumbline.compiler.base.torch_check import TorchChanged, missing_names, require_known_torch
-from plumbline.compiler.base.torch_versions import TESTED_TORCH, is_tested
+from plumbline.compiler.base.torch_versions import TESTED_TORCH, is_tested, precedes
 
 SOURCE = torch_check._SOURCE.read_text(encoding="utf-8")
 
@@ -77,3 +77,11 @@ def test_an_unknown_torch_with_every_name_and_a_tested_one_pass(monkeypatch, tmp
     require_known_torch("9.0.0")
     broken_facts(monkeypatch, tmp_path, "from torch._ops import Gone\n")
     require_known_torch(f"{TESTED_TORCH[0]}.1")
+
+
+@pytest.mark.parametrize(
+    ("version", "release", "older"),
+    [("2.9.1", "2.11", True), ("2.11.0+cpu", "2.13", True), ("2.13.0a0+git1", "2.13", False), ("3.0", "2.13", False)],
+)
+def test_which_release_came_first(version, release, older):
+    assert precedes(version, release) is older

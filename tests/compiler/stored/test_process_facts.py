@@ -4,6 +4,7 @@ import torch
 from plumbline.compiler.base.seam import planting
 from plumbline.compiler.stored import process_facts
 from plumbline.compiler.stored.process_facts import digest_of, obstacle
+from plumbline.compiler.stored.torch_switches import registered_kernels
 
 
 def test_another_text_under_the_folder_is_another_digest(tmp_path):
@@ -91,6 +92,14 @@ def test_nothing_is_kept_where_a_kernel_of_torchs_is_replaced():
         library.impl("_trilinear", lambda *args: args[0], "CPU")
         assert "aten/_trilinear/CPU" in obstacle()
     assert obstacle() == ""
+
+
+def test_what_torch_registers_with_the_first_vmap_changes_nothing():
+    before = process_facts.process_facts()
+    torch.func.vmap(torch.sin)(torch.ones(2))
+    assert any(key.endswith("/FuncTorchBatched") for key in registered_kernels)
+    assert obstacle() == ""
+    assert process_facts.process_facts() == before
 
 
 def test_a_shape_rule_of_somebodys_takes_part():

@@ -33,7 +33,8 @@ ONES = torch.ones(3)
 
 NAMESPACE = {}  # pytest rewrites the assertions of test files
 exec("def require(condition, *words):\n    assert condition, words", NAMESPACE)
-require = NAMESPACE["require"]
+exec("def require_truth(condition):\n    assert bool(condition)", NAMESPACE)
+require, require_truth = NAMESPACE["require"], NAMESPACE["require_truth"]
 
 
 class Failed(Exception):
@@ -51,6 +52,40 @@ NEGATIVE = same(-ONES)
 def assertion(x):
     require((x > 0).all(), "not positive")
     return x + 1
+
+
+def all_true(flags):
+    return bool(flags.all())
+
+
+def any_false(flags):
+    return not all_true(flags)
+
+
+@program(ONES, then=((NEGATIVE, False), (same(ONES), False)))
+def truth_that_a_function_returns(x):
+    if not all_true(x > 0):
+        raise Failed("not positive")
+    return x + 1
+
+
+@program(ONES, then=((NEGATIVE, False), (same(ONES), False)))
+def opposite_that_a_function_returns(x):
+    if any_false(x > 0):
+        raise Failed("not positive")
+    return x + 1
+
+
+@program(ONES, then=((NEGATIVE, False),))
+def truth_asked_by_name(x):
+    require_truth((x > 0).all())
+    return x + 1
+
+
+@program(ONES, graphs=2, breaks=1, then=((NEGATIVE, True),))
+def truth_that_is_kept(x):
+    positive = all_true(x > 0)
+    return x + 1, positive
 
 
 @program(ONES, then=((NEGATIVE, False),))
