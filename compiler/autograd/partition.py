@@ -106,7 +106,7 @@ def _may_run_again(node: fx.Node, gate: Gate) -> bool:
 def stamp_of(node: fx.Node) -> int | str:
     """Return what identifies a forward value in every trace of the same program."""
     stamp = node.meta.get("stamp")
-    return stamp if isinstance(stamp, int) else node.name
+    return stamp if isinstance(stamp, int | str) else node.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from ...graph.graph_interpreter import interpret
 from ...graph.node_values import copy_facts, in_backward, outputs, placeholders
 from ...graph.passes import SIMPLIFY, run_passes
 from ..call_wrappers import finisher, run_plain
+from ..compact_values import COMPACT
 from ..function import CompiledBackward, CompiledPair
 from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
@@ -85,7 +86,7 @@ def traced_level(stages: FormStages) -> ProgramLevel:
 def _passes(stages: FormStages, functional: fx.GraphModule) -> list[ProgramLevel]:
     """Return the graph after each pass."""
     levels, gm = [], functional
-    for name in SIMPLIFY:
+    for name in (*SIMPLIFY, *COMPACT) if stages.traced.joint.tangents else SIMPLIFY:
         gm = run_passes(gm, (name,), Options(), stage="joint")
         levels.append(ProgramLevel(f"{PASSES}: {name}", _joint_call(stages, gm)))
     return levels

@@ -1,9 +1,9 @@
 """Results that take the memory of a tensor which their kernel is the last to read.
 
-Each element is written where the only iteration that reads it has just read it.  That is so where a loop is pointwise,
-reads the old tensor at exactly the offset of the store and at no other, visits no point twice (a vector step that
-overlaps the one before would read what that has written), and writes the result behind everything else.  The kernel
-gets one pointer for both, so that its C says what it does.
+Each element is written where the only iteration that reads it has just read it.  That is so where a loop reads the old
+tensor at exactly the offset of the store and at no other, visits no point twice (a vector step that overlaps the one
+before would read what that has written), writes the result behind everything else, and reads nothing of it in a later
+pass over the reduced points.  The kernel gets one pointer for both, so that its C says what it does.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from dataclasses import replace
 from ...base.bisecting.applications import Gate
 from ...loops.body import Access
 from ...loops.ir import Buffer, Loop, LoopProgram, LoopStore
+from ...loops.phases import plan_phases
 from ...schedule.execution_plan import ExecutionPlan, Segment
 from ...symbolic.index_space import product
 from ...symbolic.symbolic_sizes import divides
 from ..flat_loops import flattened
+from ..kernel_plan import values_of_pass
 from ..kernel_shape import shape_kernel
 
-FEWEST_BYTES = 16 * 1024  # less is not worth another text of the kernel
+FEWEST_BYTES = 64  # less is not worth another text of the kernel
 _FRESH = ("mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward")  # of ATen: memory of their own
 
 
@@ -72,7 +74,7 @@ def _pair(
     loop: Loop, old: list[str], program: LoopProgram, segment: Segment, vector_bytes: int
 ) -> tuple[str, str] | None:
     """Return a result of a loop and the tensor whose memory it may take."""
-    if not old or loop.reduced or loop.reduces:
+    if not old:
         return None
     flat = flattened(loop, program.buffers)
     for name in old:
@@ -82,9 +84,24 @@ def _pair(
                 continue
             places = [load.access for load in flat.loads() if load.access.buffer == name]
             alike = all(not place.looked_up and place.index == store.access.index for place in places)
-            if alike and _visits_once(*as_written(loop, program.buffers, {new: name}), vector_bytes):
+            written, seen = as_written(loop, program.buffers, {new: name})
+            if alike and _is_read_before(written, name) and _visits_once(written, seen, vector_bytes):
                 return new, name
     return None
+
+
+def _is_read_before(loop: Loop, old: str) -> bool:
+    """Return whether no pass over the reduced points reads the old tensor behind the one that writes over it."""
+    if not (loop.reduced or loop.reduces):
+        return True
+    phases = plan_phases(loop).phases
+    stored = [number for number, phase in enumerate(phases) if loop.stores[-1] in phase.stores]
+    read = [
+        number
+        for number, phase in enumerate(phases)
+        if any(each.name == "load" and each.access.buffer == old for each in values_of_pass(phase))
+    ]
+    return len(stored) == 1 and max(read, default=0) <= stored[0]
 
 
 def _visits_once(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -> bool:
@@ -96,7 +113,7 @@ def _fit(program: LoopProgram, new: str, old: str, loop: Loop) -> bool:
     """Return whether a result has the elements of the old tensor in the same bytes, and is written wholly, each once."""
     one, other = program.buffers[new], program.buffers[old]
     same_bytes = one.dtype == other.dtype and one.span == other.span and not (one.offset or other.offset)
-    if not same_bytes or one.span != one.numel or one.span != product(symbol.size for symbol in loop.kept):
+    if not same_bytes or one.span != one.numel or one.span != product(each.size for each in (*loop.kept, *loop.reduced)):
         return False
     if new in program.output_names and (one.shape, one.strides) != (other.shape, other.strides):
         return False  # what the caller gets is no view
