@@ -61,13 +61,13 @@ def _own_tensors(program: LoopProgram) -> set[str]:
         if isinstance(step, Loop):
             own |= step.writes
         else:
+            space, _, name = str(step.target).partition(".")
             shared |= {*step.alias_of, *step.mutates}
-            if not step.alias_of and not step.ordered and str(step.target).split(".")[:2] in _FRESH_NAMES:
+            if space != "aten" or name.startswith("unsafe_"):  # may give what it was given, and does not say so
+                shared |= step.reads
+            elif not step.alias_of and not step.ordered and name.partition(".")[0] in _FRESH:
                 own |= step.writes
     return own - shared
-
-
-_FRESH_NAMES = [["aten", name] for name in _FRESH]
 
 
 def _pair(

@@ -44,6 +44,10 @@ REFUSED: dict[str, tuple[Callable[..., object], tuple[torch.Tensor, ...]]] = {
     "the product is read again later": (lambda x: (lambda y: (y.relu() @ x, y @ x))(x @ x), (square(),)),
     "the product is given out": (lambda x: (lambda y: (y, y.relu()))(x @ x), (square(),)),
     "a view of the product is given out": (lambda x: (lambda y: (y.t(), y.relu()))(x @ x), (square(),)),
+    "a call gives pieces of the product without saying so": (
+        lambda x: (lambda y: (torch.ops.aten.unsafe_split.Tensor(y, 64)[0] @ x, y.relu()))(x @ x),
+        (square(),),
+    ),
     "elements are read elsewhere": (lambda x: (x @ x).t().relu().contiguous(), (square(),)),
     "elements are read twice": (lambda x: (lambda y: y + y.flip(0))(x @ x), (square(),)),
     "the result is smaller": (lambda x: (x @ x)[:64].relu(), (square(),)),
