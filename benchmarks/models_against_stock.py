@@ -7,8 +7,8 @@ The three take turns, and each sample is long enough for the clock.  Printed: me
 interval of 90 % by resampling, and the geometric mean over all models.  --results: a JSON file; models that it holds
 are not measured again, unless --only names them, so that a run may be made in pieces.  Stock compiles for 10 to 40
 seconds a model.  The answers of both compilers are compared with eager's, and each one's error with what eager gives
-in float64: `error` is the mean, over the answer and all gradients, of the greatest error in units of the greatest value,
-ours divided by stock's and by eager's.
+in float64: `error` is the mean, over the answer and all gradients, of the greatest error in units of the greatest
+value, ours divided by stock's and by eager's.
 """
 
 import argparse
@@ -35,7 +35,7 @@ RESAMPLED = 1000
 def calls_of(
     build: Builder, *, training: bool, kinds: tuple[str, ...]
 ) -> tuple[dict[str, Call], float, dict[str, float]]:
-    """Return one call for each of eager, ours and stock, the greatest distance of an answer from eager's, and errors."""
+    """Return one call for each of eager, ours and stock, the greatest distance of an answer, and the errors."""
     torch.manual_seed(0)
     model, inputs = build()
     model.train(training)
@@ -74,9 +74,7 @@ def _step(
     return step
 
 
-def _exact_answers(
-    model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], *, training: bool
-) -> list[torch.Tensor]:
+def _exact_answers(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], *, training: bool) -> list[torch.Tensor]:
     """Return what eager gives in float64."""
     double = copy.deepcopy(model).double()
     exact = tuple(each.double() if each.is_floating_point() else each for each in inputs)

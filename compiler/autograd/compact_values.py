@@ -1,4 +1,4 @@
-"""What backward reads of a forward value, in as few bytes as it needs: a graph pass before the cut, which then keeps that.
+"""What backward reads of a forward value, in as few bytes as it needs: a graph pass before the cut, which keeps them.
 
 Three rules, each of which leaves every result as it is.  A place that is surely below a number is handed to backward in
 the narrowest dtype that holds it.  A derivative that asks only whether a value passed a threshold is given the answer.

@@ -275,7 +275,12 @@ def refuse_second(
 
 
 def _backward(
-    ctx: Any, pair: CompiledPair, kept: dict[int, torch.Tensor], gradients: tuple[torch.Tensor | None, ...], *, ends: bool
+    ctx: Any,
+    pair: CompiledPair,
+    kept: dict[int, torch.Tensor],
+    gradients: tuple[torch.Tensor | None, ...],
+    *,
+    ends: bool,
 ) -> tuple[Any, ...]:
     """Return a gradient or None per input; ends: nobody needs the kept values any more, whoever holds them."""
     pattern = tuple(gradients[index] is not None for index in pair.tangents)

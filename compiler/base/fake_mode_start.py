@@ -4,8 +4,8 @@
 class of a name that no tensor of ours has.  Here that code of torch's runs with an `import`
 that answers for these.  Once somebody has imported the compiler, or set the variables that the switches come from,
 torch's own import is used.  Shape rules written in Python (`stack`, `cat`, a sum of integers) would import it to be
-left alone by it, and are called as they are until then.  Whatever else fails is done again with it, so that a later torch which needs more there
-costs time and nothing else.
+left alone by it, and are called as they are until then.  Whatever else fails is done again with it, so that a later
+torch which needs more there costs time and nothing else.
 """
 
 import builtins
@@ -20,6 +20,7 @@ import torch._refs.fft
 import torch._refs.linalg
 import torch._refs.nn.functional
 import torch._refs.special
+from torch._compile import _disable_dynamo  # what wraps a function that torch's compiler is to leave alone
 from torch._guards import Source  # names an input; without one torch imports its compiler for the class of a constant
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -53,7 +54,7 @@ def _let_references_run() -> None:
     Each is wrapped in a function that asks the compiler to leave it alone, and keeps what it is given on the function.
     If torch keeps it elsewhere, the import comes back and nothing else.
     """
-    codes = [each for each in torch._disable_dynamo.__code__.co_consts if isinstance(each, CodeType)]
+    codes = [each for each in _disable_dynamo.__code__.co_consts if isinstance(each, CodeType)]
     for module in (torch._refs, torch._refs.fft, torch._refs.linalg, torch._refs.nn.functional, torch._refs.special):
         for outer in list(vars(module).values()):
             wrapper = outer

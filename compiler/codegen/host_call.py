@@ -49,9 +49,9 @@ class GraphFallback:
 class HostProgram:
     """The host function as text, with everything around it; plain data but for the objects that the texts name.
 
-    text: defines `run([<inputs>])`, which empties the list and calls segment n as `segment_<n>`.  objects: what it needs by name.
-    fits: the text of a function of the inputs that says whether they are laid out as the code was written for;
-    layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.  repeats: whether it
+    text: defines `run([<inputs>])`, which empties the list and calls segment n as `segment_<n>`.  objects: what it
+    needs by name.  fits: the text of a function of the inputs that says whether they are laid out as the code was
+    written for; layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.  repeats: whether it
     may run twice, the generator being put back; draws: whether it then has to be.  sizes: how many dynamic sizes stand
     behind the tensors.
     """
@@ -182,7 +182,9 @@ def _unrepeatable(error: Exception) -> Exception:
     """Return what is raised of a graph that must not start again."""
     if not isinstance(error, MetadataDeparture):
         return error
-    return InternalError(str(error), why="the graph writes to its inputs, or they are gone", hint="correct the operator's shape rule")
+    return InternalError(
+        str(error), why="the graph writes to its inputs, or they are gone", hint="correct the operator's shape rule"
+    )
 
 
 @dataclass(frozen=True, slots=True)

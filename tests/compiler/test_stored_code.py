@@ -49,7 +49,9 @@ def test_an_error_of_the_code_is_raised_or_the_graph_goes_on(tmp_path):
 def test_a_symbol_in_an_argument_is_refused_and_an_argument_named_size_is_not():
     size = make_symbolic_size(make_shape_environment(), 5, "rows")
     with pytest.raises(NotPlain, match="symbol"):
-        plain_code(graph_of(aten.expand.default, (size, 3)), host("def run(given):\n    return (*given,)\n"), NO_KERNELS)
+        plain_code(
+            graph_of(aten.expand.default, (size, 3)), host("def run(given):\n    return (*given,)\n"), NO_KERNELS
+        )
     plain_code(graph_of(aten.expand.default, size=(5, 3)), host("def run(given):\n    return (*given,)\n"), NO_KERNELS)
 
 

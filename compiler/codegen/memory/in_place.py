@@ -41,7 +41,9 @@ def with_results_in_place(plan: ExecutionPlan, vector_bytes: int, gate: Gate | N
             continue
         free = own & set(ends)
         for position, loop in enumerate(step.loops):
-            later: frozenset[str] = frozenset().union(*(each.reads | each.writes for each in step.loops[position + 1 :]))
+            later: frozenset[str] = frozenset().union(
+                *(each.reads | each.writes for each in step.loops[position + 1 :])
+            )
             old = sorted((free & loop.reads) - later - set(step.arena.offsets))
             pair = _pair(loop, old, program, step, vector_bytes)
             if pair is not None and _may(gate, *pair):
@@ -110,10 +112,14 @@ def _visits_once(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -
 
 
 def _fit(program: LoopProgram, new: str, old: str, loop: Loop) -> bool:
-    """Return whether a result has the elements of the old tensor in the same bytes, and is written wholly, each once."""
+    """Return whether a result has the elements of the old tensor in the same bytes, each written once."""
     one, other = program.buffers[new], program.buffers[old]
     same_bytes = one.dtype == other.dtype and one.span == other.span and not (one.offset or other.offset)
-    if not same_bytes or one.span != one.numel or one.span != product(each.size for each in (*loop.kept, *loop.reduced)):
+    if (
+        not same_bytes
+        or one.span != one.numel
+        or one.span != product(each.size for each in (*loop.kept, *loop.reduced))
+    ):
         return False
     if new in program.output_names and (one.shape, one.strides) != (other.shape, other.strides):
         return False  # what the caller gets is no view
@@ -140,4 +146,3 @@ def taken_over(plan: ExecutionPlan, segment: Segment) -> list[tuple[str, str]]:
     """Return the results of a segment that are in place, in the order of its kernels, each with the old tensor."""
     written = [name for loop in segment.loops for name in sorted(loop.writes)]
     return [(name, plan.in_place[name]) for name in written if name in plan.in_place]
-

@@ -311,7 +311,7 @@ for _question in fx_questions:
 
 def exporter_question_rule(function: object) -> CallRule | None:
     """Return the rule of what `torch.onnx` is asked; nobody who has not imported the exporter can ask."""
-    question = getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", None)
+    question: Callable[..., object] | None = getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", None)
     return _asked_again(question) if question is not None and function is question else None
 
 

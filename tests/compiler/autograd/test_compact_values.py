@@ -1,4 +1,4 @@
-"""What backward is handed in fewer bytes than the forward value has: which values, the same gradients, what is left alone."""
+"""What backward is handed in fewer bytes than the value has: which values, the same gradients, what is left alone."""
 
 from __future__ import annotations
 

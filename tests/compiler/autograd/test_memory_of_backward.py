@@ -51,7 +51,8 @@ def test_a_graph_that_is_retained_keeps_them_and_gives_the_same_again() -> None:
     loss = compiled(x, w).sum()
     found = [torch.autograd.grad(loss, x, retain_graph=True)[0] for _ in range(2)]
     found += torch.autograd.grad(loss, x)
-    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
     with pytest.raises(RuntimeError, match="second time"):
         loss.backward()
 

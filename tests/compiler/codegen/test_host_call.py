@@ -1,4 +1,4 @@
-"""A compiled graph whose inputs are given for good: when they are kept whole, when they go, and what a failure then is."""
+"""A compiled graph whose inputs are given for good: when they are kept whole, when they go, what a failure then is."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ def test_a_tensor_ends_after_the_last_step_that_reads_it() -> None:
 
 def test_an_input_that_no_step_needs_is_named() -> None:
     plan = planned(lambda x, y: (x + 1, y[:0]), torch.rand(4, 4), torch.rand(4))
-    assert plan.unread == () and plan.ends[-1][0] in plan.program.inputs
+    assert plan.unread == ()
+    assert plan.ends[-1][0] in plan.program.inputs
     plan = planned(lambda x, y: x + 1, torch.rand(4, 4), torch.rand(4))
     assert plan.unread == plan.program.inputs[1:]
 

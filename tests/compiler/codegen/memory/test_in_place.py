@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.codegen.host import write_host
 from plumbline.compiler.codegen.memory.in_place import with_results_in_place
