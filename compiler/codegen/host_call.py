@@ -51,9 +51,9 @@ class HostProgram:
 
     text: defines `run([<inputs>])`, which empties the list and calls segment n as `segment_<n>`.  objects: what it
     needs by name.  fits: the text of a function of the inputs that says whether they are laid out as the code was
-    written for; layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.  repeats: whether it
-    may run twice, the generator being put back; draws: whether it then has to be.  sizes: how many dynamic sizes stand
-    behind the tensors.
+    written for; layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.
+    repeats: whether it may run twice, the generator being put back; draws: whether it then has to be.  sizes: how many
+    dynamic sizes stand behind the tensors.
     """
 
     text: str
