@@ -10,10 +10,10 @@ from torch import fx
 
 from .base.events import FellBack, record
 from .base.locks import ForkedLock
-from .base.owned_inputs import let_spend, spending
 from .codegen.host_call import Compiled
 from .graph.dynamic_sizes import size_placeholders, size_values
 from .graph.graph_interpreter import interpreted
+from .graph.owned_inputs import let_spend, spending
 from .stored.graph_store import describe, description_of
 from .symbolic.scaled_sizes import FUNCTIONS
 from .symbolic.symbolic_sizes import Assumption, assumptions

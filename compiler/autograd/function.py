@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from ..base.errors import Unsupported
-from ..base.owned_inputs import Spend, spending
 from ..base.torch_facts import apply_function, keeps_graph, saved_one_by_one
+from ..graph.owned_inputs import Spend, spending
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from ..base.errors import InternalError
-from ..base.owned_inputs import let_spend
+from ..graph.owned_inputs import let_spend
 from ..graph.promises import MetadataDeparture
 from ..symbolic.scaled_sizes import FUNCTIONS
 from .direct_calls import direct_call

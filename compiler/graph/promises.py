@@ -15,11 +15,11 @@ import torch
 from torch import fx
 
 from ..base.events import FellBack, record
-from ..base.owned_inputs import let_spend, spending
 from .dynamic_sizes import is_symbolic, number_text, symbol_of
 from .facts import is_random
 from .graph_interpreter import as_function, interpret
 from .node_values import calls, has_value, placeholders, type_text, value_of
+from .owned_inputs import let_spend, spending
 
 Results = TypeVar("Results")
 

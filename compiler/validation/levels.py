@@ -13,8 +13,8 @@ from dataclasses import replace
 import torch
 from torch import fx
 
-from ..autograd.compact_values import COMPACT
 from ..autograd.dynamic_arguments import dynamic_arguments
+from ..autograd.forms.compact_values import COMPACT
 from ..autograd.forms.form_levels import (
     CAPTURED,
     DECOMPOSED,

@@ -25,7 +25,6 @@ from ...graph.passes import SIMPLIFY, run_passes
 from ...graph.promises import going_on
 from ...stored.graph_store import description_of
 from ...stored.plain_data import Plain, plain_value
-from ..compact_values import COMPACT
 from ..dynamic_arguments import Fits, formula
 from ..function import CompiledBackward, Pattern
 from ..independent_results import kept_for
@@ -36,6 +35,7 @@ from ..stages.backward_stages import backward_stages
 from ..stages.gradient_buckets import BucketCaps, expected_buckets
 from ..stages.staged_function import CompiledStage
 from ..tangent_layouts import layouts_at, layouts_of
+from .compact_values import COMPACT
 from .form_levels import FormStages
 from .form_parts import CompileGraph, FormContext, Sizes, Tensors, undisturbed
 from .form_place import FormPlace, with_condition

@@ -20,12 +20,12 @@ from ...graph.graph_interpreter import interpret
 from ...graph.node_values import copy_facts, in_backward, outputs, placeholders
 from ...graph.passes import SIMPLIFY, run_passes
 from ..call_wrappers import finisher, run_plain
-from ..compact_values import COMPACT
 from ..function import CompiledBackward, CompiledPair
 from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
 from ..partition import JointGraph, Partition
 from ..tangent_layouts import layouts_at, layouts_of
+from .compact_values import COMPACT
 
 Sizes = tuple[float, ...]
 Values = Sequence[torch.Tensor]

@@ -7,8 +7,8 @@ import weakref
 import pytest
 import torch
 
-from plumbline.compiler.base.owned_inputs import spending
 from plumbline.compiler.codegen.host_call import Compiled, GraphFallback, HostProgram, bind
+from plumbline.compiler.graph.owned_inputs import spending
 from plumbline.compiler.graph.promises import MetadataDeparture, going_on
 
 TEXT = """def run(given):

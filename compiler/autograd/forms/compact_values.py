@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import fx
 
-from ..graph.aliasing import escaping_roots, memory_root
-from ..graph.fx_nodes import add_call
-from ..graph.node_values import copy_facts, in_backward, is_tensor, tensor_of
-from ..graph.passes import graph_pass
+from ...graph.aliasing import escaping_roots, memory_root
+from ...graph.fx_nodes import add_call
+from ...graph.node_values import copy_facts, in_backward, is_tensor, tensor_of
+from ...graph.passes import graph_pass
 
 aten = torch.ops.aten
 _NARROW = (torch.uint8, torch.int16, torch.int32)
