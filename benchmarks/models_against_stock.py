@@ -6,10 +6,13 @@ Counted: processor time of one call (with --training: of the forward, a loss and
 The three take turns, and each sample is long enough for the clock.  Printed: medians, ratios of medians with an
 interval of 90 % by resampling, and the geometric mean over all models.  --results: a JSON file; models that it holds
 are not measured again, unless --only names them, so that a run may be made in pieces.  Stock compiles for 10 to 40
-seconds a model.  The answers of both compilers are compared with eager's.
+seconds a model.  The answers of both compilers are compared with eager's, and each one's error with what eager gives
+in float64: `error` is the mean, over the answer and all gradients, of the greatest error in units of the greatest
+value, ours divided by stock's and by eager's.
 """
 
 import argparse
+import copy
 import json
 import math
 import random
@@ -29,11 +32,14 @@ SAMPLE = 0.004  # seconds: the clock's steps are far shorter
 RESAMPLED = 1000
 
 
-def calls_of(build: Builder, *, training: bool, kinds: tuple[str, ...]) -> tuple[dict[str, Call], float]:
-    """Return one call for each of eager, ours and stock, and the greatest distance of an answer from eager's."""
+def calls_of(
+    build: Builder, *, training: bool, kinds: tuple[str, ...]
+) -> tuple[dict[str, Call], float, dict[str, float]]:
+    """Return one call for each of eager, ours and stock, the greatest distance of an answer, and the errors."""
     torch.manual_seed(0)
     model, inputs = build()
     model.train(training)
+    exact = _exact_answers(model, inputs, training=training)
     torch.compiler.reset()
     compiled: dict[str, Callable[..., torch.Tensor]] = {
         "eager": model,
@@ -43,21 +49,42 @@ def calls_of(build: Builder, *, training: bool, kinds: tuple[str, ...]) -> tuple
     calls: dict[str, Call] = {}
     answers: dict[str, list[torch.Tensor]] = {}
     for kind in kinds:
-        run = compiled[kind]
-
-        def step(run: Callable[..., torch.Tensor] = run) -> list[torch.Tensor]:
-            if not training:
-                with torch.no_grad():
-                    return [run(*inputs)]
-            for parameter in model.parameters():
-                parameter.grad = None
-            result = run(*inputs)
-            result.square().mean().backward()
-            return [result.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
-
+        step = _step(compiled[kind], model, inputs, training=training)
         step()
         calls[kind], answers[kind] = step, [each.clone() for each in step()]
-    return calls, max(_distance(answers[kind], answers["eager"]) for kind in kinds)
+    errors = {kind: _error(found, exact) for kind, found in answers.items()}
+    return calls, max(_distance(answers[kind], answers["eager"]) for kind in kinds), errors
+
+
+def _step(
+    run: Callable[..., torch.Tensor], model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], *, training: bool
+) -> Callable[[], list[torch.Tensor]]:
+    """Return one call, which gives the answer and the gradients of the parameters of the model."""
+
+    def step() -> list[torch.Tensor]:
+        if not training:
+            with torch.no_grad():
+                return [run(*inputs)]
+        for parameter in model.parameters():
+            parameter.grad = None
+        result = run(*inputs)
+        result.square().mean().backward()
+        return [result.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
+
+    return step
+
+
+def _exact_answers(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...], *, training: bool) -> list[torch.Tensor]:
+    """Return what eager gives in float64."""
+    double = copy.deepcopy(model).double()
+    exact = tuple(each.double() if each.is_floating_point() else each for each in inputs)
+    return [each.clone() for each in _step(double, double, exact, training=training)()]
+
+
+def _error(found: list[torch.Tensor], exact: list[torch.Tensor]) -> float:
+    """Return the mean over tensors of the greatest error in units of the greatest value."""
+    pairs = zip(found, exact, strict=True)
+    return statistics.mean(float((a.double() - b).abs().max() / b.abs().max().clamp(min=1e-30)) for a, b in pairs)
 
 
 def _distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
@@ -103,13 +130,14 @@ def ratio(ours: list[float], other: list[float]) -> tuple[float, float, float]:
 
 def measured(build: Builder, *, training: bool, seconds: float, kinds: tuple[str, ...]) -> dict[str, object]:
     """Return what the results file holds of one model."""
-    calls, distance = calls_of(build, training=training, kinds=kinds)
+    calls, distance, errors = calls_of(build, training=training, kinds=kinds)
     found = samples_of(calls, seconds)
     row: dict[str, object] = {kind: statistics.median(values) for kind, values in found.items()}
     row["distance"] = distance
     for other in kinds:
         if other != "ours":
             row[f"ours/{other}"] = ratio(found["ours"], found[other])
+            row[f"error ours/{other}"] = (errors["ours"] or 1e-30) / (errors[other] or 1e-30)
     return row
 
 
@@ -121,6 +149,8 @@ def shown(name: str, row: dict[str, object]) -> str:
         value = row.get(f"ours/{other}")
         if isinstance(value, list | tuple):
             words.append(f"ours/{other} {value[0]:.2f} [{value[1]:.2f}, {value[2]:.2f}]")
+        if f"error ours/{other}" in row:
+            words.append(f"error {row[f'error ours/{other}']:.2f}")
     return "  ".join([*words, f"distance {row['distance']:.0e}"])
 
 
@@ -152,6 +182,10 @@ def main() -> None:
         for name, row in sorted(rows.items()):
             print(shown(name, row))
     for other in ("stock", "eager"):
+        errors = [value for row in rows.values() if isinstance(value := row.get(f"error ours/{other}"), float)]
+        if errors:
+            mean, most = statistics.geometric_mean(errors), max(errors)
+            print(f"error ours/{other}, {len(errors)} models: geometric mean {mean:.2f}, most {most:.2f}")
         found = [value[0] for row in rows.values() if isinstance(value := row.get(f"ours/{other}"), list | tuple)]
         if found:
             print(f"geometric mean of ours/{other}, {len(found)} models: {statistics.geometric_mean(found):.2f}")

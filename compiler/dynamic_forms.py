@@ -13,6 +13,7 @@ from .base.locks import ForkedLock
 from .codegen.host_call import Compiled
 from .graph.dynamic_sizes import size_placeholders, size_values
 from .graph.graph_interpreter import interpreted
+from .graph.owned_inputs import let_spend, spending
 from .stored.graph_store import describe, description_of
 from .symbolic.scaled_sizes import FUNCTIONS
 from .symbolic.symbolic_sizes import Assumption, assumptions
@@ -34,15 +35,22 @@ def compile_for_sizes(gm: fx.GraphModule, compile_form: CompileForm) -> Compiled
     first = forms.add(list(example.values()))
     count = len(example)
 
-    def call(*inputs: object) -> tuple[object, ...]:
-        sizes = inputs[-count:]
+    def form_of(sizes: Sequence[object]) -> Compiled:
         for fits, run in forms.forms:
             if fits(*sizes):
-                return run(*inputs)
+                return run
         with forms.lock:
-            run = forms.add([size for size in sizes if isinstance(size, int | float)])
-        return run(*inputs)
+            return forms.add([size for size in sizes if isinstance(size, int | float)])
 
+    def call(*inputs: object) -> tuple[object, ...]:
+        return form_of(inputs[-count:])(*inputs)
+
+    def spend(given: list[object]) -> object:
+        run = form_of(given[-count:])
+        spend_form = spending(run)
+        return run(*given) if spend_form is None else spend_form(given)
+
+    let_spend(call, spend)
     describe(call, lambda: replace(description_of(first), condition=forms.texts[0], names=tuple(example)))
     return call
 

@@ -23,6 +23,7 @@ from .codegen.c_segments import c_text
 from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
+from .codegen.memory.in_place import with_results_in_place
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
@@ -36,6 +37,7 @@ from .loops.program_text import program_text
 from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
+from .runtime.cpu_features import cpu_features
 from .schedule.execution_plan import plan_execution
 from .schedule.schedule import Pass, passes_in_force, schedule
 from .schedule.timed_steps import noting
@@ -167,10 +169,13 @@ def _compile(
         if gate is not None:
             record(Artifact("schedule", "program.py", "python", program_text(program)))
         plan = plan_execution(program, gate, apart=options.time_kernels)
+    in_c = language_of(plan, options) == "c"
     with stage("codegen"):
+        if in_c and options.fuse:
+            plan = with_results_in_place(plan, cpu_features().vector_bytes, gate)
         host = write_host(plan, timed=options.time_kernels)
         record(Artifact("codegen", "host.py", "python", host.text))
-    written = c_text(plan, options, gate) if language_of(plan, options) == "c" else None
+    written = c_text(plan, options, gate) if in_c else None
     segments = triton_segments(plan, options) if written is None else built_segments(written, options)
 
     def report(error: Exception, inputs: Sequence[object]) -> None:

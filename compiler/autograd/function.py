@@ -1,7 +1,7 @@
 """The torch.autograd.Function that ties a compiled forward to its compiled backward."""
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 from ..base.errors import Unsupported
 from ..base.torch_facts import apply_function, keeps_graph, saved_one_by_one
 from ..graph.effects.undo import generator_states
+from ..graph.owned_inputs import Spend, spending
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
@@ -77,11 +78,18 @@ class CompiledPair:
 
 @dataclass(frozen=True, slots=True)
 class CompiledBackward:
-    """call(kept values in `reads`, existing tangents, dynamic sizes) -> gradients; targets: each one's input number."""
+    """call(kept values in `reads`, existing tangents, dynamic sizes) -> gradients; targets: each one's input number.
+
+    spend: does the same with a list of them, and frees each value behind its last use; None where nothing does.
+    """
 
     call: Callable[..., Values]
     reads: tuple[int, ...]
     targets: tuple[int, ...]
+    spend: Spend | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spend", spending(self.call))
 
 
 def make_function(pair: CompiledPair) -> Callable[..., Any]:
@@ -105,8 +113,9 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
                     return (None, *again)
                 if anchor is None:  # nothing to hang a refusal on, and silence would lose a term
                     raise _second_refused()
+            ends = not (pair.parts or torch.is_grad_enabled() or keeps_graph())
             with torch.no_grad():
-                results = _backward(ctx, pair, kept.values, gradients)
+                results = _backward(ctx, pair, kept.values, gradients, ends=ends)
             if pair.parts and not keeps_graph():
                 _keep_others(ctx, pair, kept, pattern)
             return (None, *(refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
@@ -289,15 +298,28 @@ def refuse_second(
 
 
 def _backward(
-    ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor], gradients: tuple[torch.Tensor | None, ...]
+    ctx: Any,
+    pair: CompiledPair,
+    kept: dict[int, torch.Tensor],
+    gradients: tuple[torch.Tensor | None, ...],
+    *,
+    ends: bool,
 ) -> tuple[Any, ...]:
+    """Return a gradient or None per input; ends: nobody needs the kept values any more, whoever holds them."""
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
     gradients_by_input: list[torch.Tensor | None] = [None] * ctx.input_count
     if not any(pattern):
         return tuple(gradients_by_input)
     backward = pair.backward_for(pattern, ctx.sizes)
     tangents = laid_out_tangents(pair, ctx.sizes, gradients)
-    results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents, *ctx.sizes))
+    given = [*(kept[index] for index in backward.reads), *tangents, *ctx.sizes]
+    if ends and backward.spend is not None:
+        kept.clear()
+        tangents.clear()
+        ctx.maybe_clear_saved_tensors()
+        results = run_plain(backward.spend, (given,))
+    else:
+        results = run_plain(backward.call, given)
     for target, value in zip(backward.targets, results, strict=True):
         gradients_by_input[target] = value
     return tuple(gradients_by_input)

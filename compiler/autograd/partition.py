@@ -4,7 +4,8 @@ Every value that backward needs is either kept or computed again from kept value
 least memory (the formulation is that of Chen et al. 2016's recomputation as a flow problem). Three things are outside
 the trade: what must not run twice (costs.is_recomputable); views, which are taken again and never kept; and values
 that the caller can see (inputs, outputs): they are kept only if backward itself reads them, as eager would, so that a
-caller's later write raises or does not raise exactly as in eager.
+caller's later write raises or does not raise exactly as in eager.  Of an input that backward does not read a copy may
+be kept: without it one bias would stand in the way of computing again all that was added to it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,12 +15,13 @@ import torch
 from torch import fx
 
 from ..base.bisecting.applications import Gate
+from ..base.dense_order import dense_order
 from ..base.events import Partitioned, record
 from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_nodes import add_call, add_output, copy_node, map_nodes
-from ..graph.node_values import copy_facts, in_backward, origin_of, outputs, placeholders
+from ..graph.node_values import copy_facts, in_backward, origin_of, outputs, placeholders, tensor_of
 from ..graph.passes import may_be_dropped
 from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
@@ -74,7 +76,7 @@ def partition(joint: JointGraph, *, recompute: bool = True, budget: float = 1.0,
     kept = [node for node in kept if node.name in used]
     backward = backward_graph(joint, kept)
     forward, places = _forward_graph(joint, sides, kept)
-    bytes_kept = sum(kept_bytes(node) for node in kept if node.op != "placeholder")
+    bytes_kept = sum(kept_bytes(kept[n]) for n, (kind, _) in enumerate(places) if kind != "input")
     again = sum(1 for node in backward.graph.nodes if node.op == "call_function" and not in_backward(node))
     record(Partitioned(bytes_kept, len(kept), again))
     return Partition(forward, backward, tuple(places), tuple(stamp_of(node) for node in kept))
@@ -106,7 +108,7 @@ def _may_run_again(node: fx.Node, gate: Gate) -> bool:
 def stamp_of(node: fx.Node) -> int | str:
     """Return what identifies a forward value in every trace of the same program."""
     stamp = node.meta.get("stamp")
-    return stamp if isinstance(stamp, int) else node.name
+    return stamp if isinstance(stamp, int | str) else node.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,8 @@ def _within_budget(joint: JointGraph, sides: _Sides, kept: list[fx.Node], budget
     visible = _visible_roots(joint, sides)
 
     def cost(values: list[fx.Node]) -> int:
-        return sum(kept_bytes(node) for node in values if node not in visible)
+        copied = _copied_inputs(joint, sides, values)
+        return sum(kept_bytes(node) for node in values if node not in visible or node in copied)
 
     limit = budget * cost(kept)
     if cost(kept) <= limit:
@@ -188,8 +191,7 @@ def _minimum_cut(
 
     repeated: calls that may run again although they are expensive.  held: those that must not run again.
     """
-    needed_late = _ancestors(part for part in sides.gradients if isinstance(part, fx.Node))
-    candidates = [n for n in joint.graph.graph.nodes if n in needed_late and n not in sides.after]
+    candidates = _candidates(joint, sides)
     read = _read_by_backward(sides, candidates)
     visible = _visible_roots(joint, sides)
     network = FlowNetwork()
@@ -209,12 +211,37 @@ def _minimum_cut(
     return [node for node in candidates if entry[node] in before and leave[node] not in before]
 
 
+def _candidates(joint: JointGraph, sides: _Sides) -> list[fx.Node]:
+    """Return the values of the forward that lead to a gradient."""
+    needed_late = _ancestors(part for part in sides.gradients if isinstance(part, fx.Node))
+    return [node for node in joint.graph.graph.nodes if node in needed_late and node not in sides.after]
+
+
 def _capacity(node: fx.Node, visible: bool, read: bool) -> int:
     if not is_keepable(node):
         return INFINITE
-    if visible:
-        return ALIVE_ANYWAY if read else INFINITE
-    return kept_bytes(node)
+    if not visible:
+        return kept_bytes(node)
+    if read:
+        return ALIVE_ANYWAY
+    return kept_bytes(node) * _COPYING if _can_be_copied(node) else INFINITE
+
+
+def _can_be_copied(node: fx.Node) -> bool:
+    """Return whether a value is an input of which a copy lies in memory as it does."""
+    value = tensor_of(node)
+    numbers = all(isinstance(each, int) for each in (*value.shape, *value.stride()))
+    return node.op == "placeholder" and numbers and dense_order(value.shape, value.stride()) is not None
+
+
+_COPYING = 2  # a copy is written too, so it has to save more than what it takes
+
+
+def _copied_inputs(joint: JointGraph, sides: _Sides, kept: Sequence[fx.Node]) -> set[fx.Node]:
+    """Return the kept inputs that backward does not read itself, or that are overwritten: copies of them are kept."""
+    read = _read_by_backward(sides, _candidates(joint, sides))
+    places = {node: number for number, node in enumerate(sides.inputs)}
+    return {node for node in kept if node in places and (places[node] in joint.written or node not in read)}
 
 
 def _read_by_backward(sides: _Sides, candidates: list[fx.Node]) -> set[fx.Node]:
@@ -243,7 +270,7 @@ def _visible_roots(joint: JointGraph, sides: _Sides) -> set[fx.Node]:
 def _forward_graph(
     joint: JointGraph, sides: _Sides, kept: Sequence[fx.Node]
 ) -> tuple[fx.GraphModule, list[tuple[str, int]]]:
-    """Build the forward; a kept input that is overwritten after the call is copied first."""
+    """Build the forward, with copies of the inputs that may be written to before backward runs."""
     graph = fx.Graph()
     new: dict[fx.Node, fx.Node] = {}
     needed = sides.required | _ancestors(kept) | set(sides.inputs)
@@ -253,8 +280,9 @@ def _forward_graph(
             copy_facts(node, new[node])
     places: list[tuple[str, int]] = []
     extra: list[fx.Node] = []
+    copied = _copied_inputs(joint, sides, kept)
     for node in kept:
-        if node in sides.inputs and sides.inputs.index(node) not in joint.written:
+        if node in sides.inputs and node not in copied:
             places.append(("input", sides.inputs.index(node)))
         elif node in sides.returned:
             places.append(("returned", sides.returned.index(node)))

@@ -1,20 +1,26 @@
-"""Fake modes start without torch's own compiler: half a second of imports for three settings and a name.
+"""Fake modes start, and run, without torch's own compiler: half a second of imports for three settings and a name.
 
 `FakeTensorMode` imports `torch._dynamo` for three settings, and what makes fake tensors of real ones imports it for the
 class of a name that no tensor of ours has.  Here that code of torch's runs with an `import`
 that answers for these.  Once somebody has imported the compiler, or set the variables that the switches come from,
-torch's own import is used.  Whatever else fails is done again with it, so that a later torch which needs more there
-costs time and nothing else.
+torch's own import is used.  Shape rules written in Python (`stack`, `cat`, a sum of integers) would import it to be
+left alone by it, and are called as they are until then.  Whatever else fails is done again with it, so that a later
+torch which needs more there costs time and nothing else.
 """
 
 import builtins
 import os
 import sys
 from functools import cache
-from types import FunctionType, MethodType, SimpleNamespace
+from types import CodeType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import torch
+import torch._refs.fft
+import torch._refs.linalg
+import torch._refs.nn.functional
+import torch._refs.special
+from torch._compile import _disable_dynamo  # what wraps a function that torch's compiler is to leave alone
 from torch._guards import Source  # names an input; without one torch imports its compiler for the class of a constant
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -30,6 +36,7 @@ _VARIABLES = ("TORCH_FAKE_TENSOR_DISPATCH_CACHE", "TORCH_FAKE_TENSOR_DISPATCH_CA
 def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
     """Do what `FakeTensorMode.__init__` does."""
     if _COMPILER not in sys.modules and not any(name in os.environ for name in _VARIABLES):
+        _let_references_run()
         try:
             without_compiler(FakeTensorMode.__init__)(mode, **settings)
             converter: Any = mode.fake_tensor_converter
@@ -38,6 +45,42 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
         except Exception:  # torch wants more of its compiler than is known here
             mode.__dict__.clear()
     FakeTensorMode.__init__(mode, **settings)
+
+
+@cache
+def _let_references_run() -> None:
+    """Let torch's reference implementations run without its compiler where nobody has imported that.
+
+    Each is wrapped in a function that asks the compiler to leave it alone, and keeps what it is given on the function.
+    If torch keeps it elsewhere, the import comes back and nothing else.
+    """
+    codes = [each for each in _disable_dynamo.__code__.co_consts if isinstance(each, CodeType)]
+    for module in (torch._refs, torch._refs.fft, torch._refs.linalg, torch._refs.nn.functional, torch._refs.special):
+        for outer in list(vars(module).values()):
+            wrapper = outer
+            while isinstance(wrapper, FunctionType):
+                inner = getattr(wrapper, "__wrapped__", None)
+                if wrapper.__code__ in codes and isinstance(inner, FunctionType) and _KEPT not in vars(inner):
+                    setattr(inner, _KEPT, _left_alone(inner, wrapper))
+                wrapper = inner
+
+
+_KEPT = "__dynamo_disable"
+
+
+def _left_alone(function: FunctionType, wrapper: FunctionType) -> Any:
+    """Return a function that the compiler, once there is one, leaves alone as torch wants it to."""
+    variables = zip(wrapper.__code__.co_freevars, wrapper.__closure__ or (), strict=True)
+    recursive = next((cell.cell_contents for name, cell in variables if name == "recursive"), True)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        disable = getattr(sys.modules.get(_COMPILER), "disable", None)
+        if disable is None:  # nobody has imported it, or not to its end
+            return function(*args, **kwargs)
+        setattr(function, _KEPT, disable(function, recursive, wrapping=False))
+        return getattr(function, _KEPT)(*args, **kwargs)
+
+    return call
 
 
 class _Torch:

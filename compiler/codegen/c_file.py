@@ -11,6 +11,7 @@ from ..schedule.execution_plan import ExecutionPlan
 from ..symbolic.scaled_sizes import SCALED, in_c
 from .c_functions.c_library import Library
 from .c_kernel import write_kernel
+from .memory.in_place import as_written
 
 _FLOOR = """static inline long long floor_quotient(long long a, long long b) {
   long long q = a / b; return q - (a % b < 0);
@@ -58,7 +59,8 @@ def write_file(
         slots = {name: f"a{position}" for position, name in enumerate(segment.parameters)}
         body = ["  int failed;"]
         for loop in segment.loops:
-            text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads, sizes, gate)
+            written, seen = as_written(loop, buffers, plan.in_place)
+            text, order = write_kernel(written, seen, library, KERNEL, features.vector_bytes, threads, sizes, gate)
             name = names.get(text)
             if name is None:  # layers repeat: equal kernels are written, and compiled, once
                 name = names[text] = f"kernel_{len(names)}"

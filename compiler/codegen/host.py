@@ -15,6 +15,7 @@ from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, SymbolicNumber
 from ..schedule.execution_plan import ExecutionPlan, Segment
 from ..symbolic.symbolic_sizes import Size
 from .host_call import HostProgram, local, on_device
+from .memory.in_place import taken_over
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ class _HostBuilder:
 
 
 def write_host(plan: ExecutionPlan, *, timed: bool = False) -> HostProgram:
-    """Return the host function `run(<inputs>)` as text with everything it names.
+    """Return the host function `run([<inputs>])` as text with everything it names; it empties the list.
 
     timed: it calls `clock()` before each step and `note(<number of the step>, <what clock gave>)` behind it.
     """
@@ -61,6 +62,8 @@ def write_host(plan: ExecutionPlan, *, timed: bool = False) -> HostProgram:
     used = program.output_names.union(*(step.reads for step in program.steps))
     builder = _HostBuilder(program, read_by_loops=frozenset(read), used=used)
     allocated = set(program.inputs) | set(program.constants)
+    if plan.unread:
+        builder.lines.append(f"del {', '.join(map(local, plan.unread))}")
     for number, (step, ends) in enumerate(zip(plan.steps, plan.ends, strict=True)):
         if timed:
             builder.lines.append("started = clock()")
@@ -71,7 +74,7 @@ def write_host(plan: ExecutionPlan, *, timed: bool = False) -> HostProgram:
             _write_extern(builder, step)
             allocated |= step.writes
         else:
-            _write_segment(builder, step, allocated)
+            _write_segment(builder, step, allocated, plan)
         if timed:
             builder.lines.append(f"note({number}, started)")
         if ends:
@@ -80,8 +83,9 @@ def write_host(plan: ExecutionPlan, *, timed: bool = False) -> HostProgram:
         builder.lines.append(_allocation(program.buffers[name]))
     outputs = "".join(builder.literal(output) + ", " for output in program.outputs)
     builder.lines.append(f"return ({outputs})")
-    inputs = ", ".join([*(local(name) for name in program.inputs), *program.sizes])
-    text = f"def run({inputs}):\n" + "".join(f"    {line}\n" for line in builder.lines)
+    inputs = "".join(f"{name}, " for name in (*map(local, program.inputs), *program.sizes))
+    taken = [f"{inputs}= given" if inputs else "", "given.clear()"]  # what is left is for the host alone to free
+    text = "def run(given):\n" + "".join(f"    {line}\n" for line in (*filter(None, taken), *builder.lines))
     objects = {**builder.objects, **{local(name): value for name, value in program.constants.items()}}
     calls = [step for step in program.steps if isinstance(step, Extern)]
     repeats = all(map(_can_repeat, calls))
@@ -96,6 +100,7 @@ def write_host(plan: ExecutionPlan, *, timed: bool = False) -> HostProgram:
         calls=bool(calls),
         repeats=repeats,
         draws=repeats and any(is_random(step.target) for step in calls),
+        sizes=len(program.sizes),
     )
 
 
@@ -174,13 +179,19 @@ def _write_check(builder: _HostBuilder, step: Extern, name: str, dtype: torch.dt
     builder.lines.append(f"if {' or '.join(faults)}: {place} = {mended}")
 
 
-def _write_segment(builder: _HostBuilder, segment: Segment, allocated: set[str]) -> None:
+def _write_segment(builder: _HostBuilder, segment: Segment, allocated: set[str], plan: ExecutionPlan) -> None:
     """Write the call of one segment, the allocation of its results before it."""
     arena = segment.arena
     for name in segment.parameters:
-        if name not in arena.offsets and name not in allocated:
+        if name not in arena.offsets and name not in allocated and name not in plan.in_place:
             builder.lines.append(_allocation(builder.program.buffers[name]))
             allocated.add(name)
+    for name, old in taken_over(plan, segment):
+        buffer, before = builder.program.buffers[name], builder.program.buffers[old]
+        alike = (buffer.shape, buffer.strides) == (before.shape, before.strides)
+        seen = "" if alike else f".as_strided({buffer.shape}, {buffer.strides})"
+        builder.lines.append(f"{local(name)} = {local(old)}{seen}")
+        allocated.add(name)
     if not isinstance(arena.arena_bytes, int) or arena.arena_bytes:
         builder.lines.append(f"arena = empty({arena.arena_bytes}, dtype=torch.uint8, device=device)")
         builder.lines.append("base = arena.data_ptr()")
@@ -193,4 +204,6 @@ def _write_segment(builder: _HostBuilder, segment: Segment, allocated: set[str])
     arguments = ", ".join([*places, *builder.program.counts])
     builder.lines.append(f"failed = segment_{builder.segments}({arguments})")
     builder.lines.append("if failed: return on_failure(failed)")
+    if not isinstance(arena.arena_bytes, int) or arena.arena_bytes:
+        builder.lines.append("del arena")
     builder.segments += 1

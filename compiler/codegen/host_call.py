@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import torch
 
 from ..base.errors import InternalError
+from ..graph.owned_inputs import let_spend
 from ..graph.promises import MetadataDeparture
 from ..symbolic.scaled_sizes import FUNCTIONS
 from .direct_calls import direct_call
 
 Compiled = Callable[..., tuple[object, ...]]
+_MOST_SHOWN = 256  # dynamic sizes of which is remembered that a call has gone well
 Note = Callable[[int, float], None]  # the number of a step, and what the clock said before it
 
 
@@ -47,10 +49,11 @@ class GraphFallback:
 class HostProgram:
     """The host function as text, with everything around it; plain data but for the objects that the texts name.
 
-    text: defines `run(<inputs>)`, which calls segment n as `segment_<n>`.  objects: what it needs by name.
-    fits: the text of a function of the inputs that says whether they are laid out as the code was written for;
-    layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.  repeats: whether it
-    may run twice, the generator being put back; draws: whether it then has to be.
+    text: defines `run([<inputs>])`, which empties the list and calls segment n as `segment_<n>`.  objects: what it
+    needs by name.  fits: the text of a function of the inputs that says whether they are laid out as the code was
+    written for; layouts: what that needs by name.  segments: how many there are.  calls: whether it calls ATen.
+    repeats: whether it may run twice, the generator being put back; draws: whether it then has to be.  sizes: how many
+    dynamic sizes stand behind the tensors.
     """
 
     text: str
@@ -62,6 +65,7 @@ class HostProgram:
     calls: bool
     repeats: bool
     draws: bool
+    sizes: int = 0
 
 
 def local(name: str) -> str:
@@ -114,6 +118,8 @@ def _guarded(
     """Return run behind the question whether the inputs fit, and with what follows when it stops half-way."""
     calls, repeats, draws = host.calls, host.repeats, host.draws
     generator, op_by_op = generator_of(host.device), rescue.op_by_op
+    shown: set[tuple[object, ...]] = set()
+    rescued: list[bool] = []
 
     def call(*inputs: object) -> tuple[object, ...]:
         if not fits(*inputs):
@@ -122,9 +128,9 @@ def _guarded(
         try:
             if calls:
                 with torch.no_grad():
-                    result = run(*inputs)
+                    result = run([*inputs])
             else:
-                result = run(*inputs)
+                result = run([*inputs])
         except Exception as error:
             if not repeats:
                 raise _unrepeatable(error) from None
@@ -132,15 +138,35 @@ def _guarded(
                 generator.set_state(state)
             if rescue.strict or isinstance(error, MetadataDeparture):
                 raise
+            rescued.append(True)
             return rescue.after(error, inputs)
         if isinstance(result, _KernelFailure):
             if not repeats:
                 raise result.error()
             if state is not None:
                 generator.set_state(state)
+            rescued.append(True)
             return rescue.after(result.unfounded(), inputs)  # eager's own error, if it has one
         return result  # type: ignore[return-value]  # generated text returns a tuple
 
+    def spend(given: list[object]) -> tuple[object, ...]:
+        """Run on inputs that are gone afterwards, once a call for the same sizes has shown that all is as promised."""
+        sizes = tuple(given[-host.sizes :]) if host.sizes else ()
+        if sizes not in shown or rescued or not fits(*given):
+            result = call(*given)
+            if len(shown) < _MOST_SHOWN:
+                shown.add(sizes)
+            return result
+        try:
+            with torch.no_grad():
+                values = run(given)
+        except Exception as error:
+            raise _unrepeatable(error) from None
+        if isinstance(values, _KernelFailure):
+            raise values.error()
+        return values  # type: ignore[return-value]  # as above
+
+    let_spend(call, spend)
     return call
 
 
@@ -156,7 +182,9 @@ def _unrepeatable(error: Exception) -> Exception:
     """Return what is raised of a graph that must not start again."""
     if not isinstance(error, MetadataDeparture):
         return error
-    return InternalError(str(error), why="the graph writes to its inputs", hint="correct the operator's shape rule")
+    return InternalError(
+        str(error), why="the graph writes to its inputs, or they are gone", hint="correct the operator's shape rule"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from .dynamic_sizes import is_symbolic, number_text, symbol_of
 from .facts import is_random
 from .graph_interpreter import as_function, interpret
 from .node_values import calls, has_value, placeholders, type_text, value_of
+from .owned_inputs import let_spend, spending
 
 Results = TypeVar("Results")
 
@@ -108,6 +109,22 @@ def going_on(call: Callable[..., Results], op_by_op: Callable[..., Results]) -> 
                 record(FellBack("graph", str(departure)))
         return op_by_op(*inputs)
 
+    spend_all = spending(call)
+
+    def spend(given: list[object]) -> Results:
+        nonlocal departed
+        if not departed and spend_all is not None:
+            try:
+                result: Results = spend_all(given)
+            except MetadataDeparture as departure:
+                departed = True
+                record(FellBack("graph", str(departure)))
+            else:
+                return result
+        return op_by_op(*given)
+
+    if spend_all is not None:
+        let_spend(run, spend)
     return run
 
 

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ..base.bisecting.applications import Gate
 from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, Step
@@ -28,11 +28,17 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExecutionPlan:
-    """The steps of a program in order; ends: per step, the tensors that nobody needs after it."""
+    """The steps of a program in order.
+
+    ends: per step, the tensors that nobody needs after it, inputs among them.  unread: inputs that no step needs.
+    in_place: results, each with the tensor whose memory it takes while it is written.
+    """
 
     program: LoopProgram
     steps: tuple[Segment | Extern, ...]
     ends: tuple[tuple[str, ...], ...]
+    unread: tuple[str, ...]
+    in_place: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -56,7 +62,8 @@ def plan_execution(program: LoopProgram, gate: Gate | None = None, *, apart: boo
         tuple(sorted(name for name, position in last_uses.items() if position == number and name in shared))
         for number in range(len(runs))
     )
-    return ExecutionPlan(program, tuple(steps), ends)
+    unread = [name for name in program.inputs if name not in last_uses and name not in program.output_names]
+    return ExecutionPlan(program, tuple(steps), ends, tuple(unread))
 
 
 def _kernel_or_not(step: Step, program: LoopProgram, gate: Gate) -> Step:
@@ -108,7 +115,7 @@ def _shared_tensors(program: LoopProgram, runs: Sequence[tuple[Loop, ...] | Exte
 
 def _last_uses(program: LoopProgram, runs: Sequence[tuple[Loop, ...] | Extern]) -> dict[str, int]:
     last: dict[str, int] = {}
-    outside = set(program.inputs) | set(program.constants) | set(program.output_names)
+    outside = set(program.constants) | set(program.output_names)
     for number, run in enumerate(runs):
         for step in (run,) if isinstance(run, Extern) else run:
             for name in (step.reads | step.writes) - outside:

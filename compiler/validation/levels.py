@@ -14,6 +14,7 @@ import torch
 from torch import fx
 
 from ..autograd.dynamic_arguments import dynamic_arguments
+from ..autograd.forms.compact_values import COMPACT
 from ..autograd.forms.form_levels import (
     CAPTURED,
     DECOMPOSED,
@@ -115,7 +116,8 @@ def _stages(gm: fx.GraphModule, inputs: Sequence[object], *, decomposed: bool) -
 
 
 def _simplified(joint: JointGraph, options: Options) -> JointGraph:
-    return replace(joint, graph=run_passes(joint.graph, SIMPLIFY, options, stage="joint"))
+    passes = (*SIMPLIFY, *COMPACT) if joint.tangents else SIMPLIFY
+    return replace(joint, graph=run_passes(joint.graph, passes, options, stage="joint"))
 
 
 def _scheduled(options: Options) -> Callable[..., LoopProgram]:

@@ -28,7 +28,7 @@ def graph_of(target, *args, **kwargs):
 
 
 def test_code_runs_and_the_graph_beside_it_where_inputs_lie_otherwise():
-    text = "def run(v_x):\n    return (call_0(v_x),)\n"
+    text = "def run(given):\n    v_x, = given\n    return (call_0(v_x),)\n"
     form = plain_code(graph_of(aten.sin.default), host(text, call_0=aten.cos.default), NO_KERNELS)
     call, op_by_op = code_of_plain(form, Options(strict=True))
     x = torch.randn(3)
@@ -38,7 +38,7 @@ def test_code_runs_and_the_graph_beside_it_where_inputs_lie_otherwise():
 
 
 def test_an_error_of_the_code_is_raised_or_the_graph_goes_on(tmp_path):
-    form = plain_code(graph_of(aten.sin.default), host("def run(v_x):\n    return 1 / 0\n"), NO_KERNELS)
+    form = plain_code(graph_of(aten.sin.default), host("def run(given):\n    return 1 / 0\n"), NO_KERNELS)
     x = torch.randn(3)
     with pytest.raises(ZeroDivisionError):
         code_of_plain(form, Options(strict=True))[0](x)
@@ -49,12 +49,14 @@ def test_an_error_of_the_code_is_raised_or_the_graph_goes_on(tmp_path):
 def test_a_symbol_in_an_argument_is_refused_and_an_argument_named_size_is_not():
     size = make_symbolic_size(make_shape_environment(), 5, "rows")
     with pytest.raises(NotPlain, match="symbol"):
-        plain_code(graph_of(aten.expand.default, (size, 3)), host("def run(v_x):\n    return (v_x,)\n"), NO_KERNELS)
-    plain_code(graph_of(aten.expand.default, size=(5, 3)), host("def run(v_x):\n    return (v_x,)\n"), NO_KERNELS)
+        plain_code(
+            graph_of(aten.expand.default, (size, 3)), host("def run(given):\n    return (*given,)\n"), NO_KERNELS
+        )
+    plain_code(graph_of(aten.expand.default, size=(5, 3)), host("def run(given):\n    return (*given,)\n"), NO_KERNELS)
 
 
 def test_code_for_another_device_is_refused():
-    text = "def run(v_x):\n    return (v_x,)\n"
+    text = "def run(given):\n    return (*given,)\n"
     elsewhere = HostProgram(text, {}, "lambda v_x: True", {}, torch.device("cuda", 0), 0, False, False, False)
     with pytest.raises(NotPlain, match="cuda"):
         plain_code(graph_of(aten.sin.default), elsewhere, NO_KERNELS)

@@ -35,6 +35,7 @@ from ..stages.backward_stages import backward_stages
 from ..stages.gradient_buckets import BucketCaps, expected_buckets
 from ..stages.staged_function import CompiledStage
 from ..tangent_layouts import layouts_at, layouts_of
+from .compact_values import COMPACT
 from .form_levels import FormStages
 from .form_parts import CompileGraph, FormContext, Sizes, Tensors, undisturbed
 from .form_place import FormPlace, with_condition
@@ -50,11 +51,15 @@ class TracedPair:
     cut: Partition
 
 
-def simplified(joint: JointGraph, name: str, options: Options) -> JointGraph:
-    """Return a joint graph without what is superfluous in it; name: of what goes on record."""
+def simplified(joint: JointGraph, name: str, options: Options, *, recompute: bool) -> JointGraph:
+    """Return a joint graph without what is superfluous in it; name: of what goes on record.
+
+    recompute: backward may compute again what is cheap, so that what is handed to it may be smaller than what it reads.
+    """
     if options.verify:
         verify(joint.graph, functional=True, costly=True, after="functionalize")
-    graph = run_passes(joint.graph, SIMPLIFY, options, stage="joint")
+    passes = (*SIMPLIFY, *COMPACT) if recompute and joint.tangents else SIMPLIFY
+    graph = run_passes(joint.graph, passes, options, stage="joint")
     if is_recording():
         record(Artifact("autograd", name, "python", graph_text(graph).text))
     return JointGraph(graph, joint.inputs, joint.returned, joint.tangents, joint.escaping, joint.written)
@@ -114,7 +119,8 @@ class Backwards:
         else:
             traced = self._trace_again(pattern, sizes)
             condition = traced.sizes.condition_text()
-            joint = simplified(traced.joint, "joint with fewer tangents", self.context.options)
+            recompute = self.context.recompute
+            joint = simplified(traced.joint, "joint with fewer tangents", self.context.options, recompute=recompute)
             graph, reads = self._of_fewer_tangents(joint, pattern)
             if self._departs(traced, joint, (graph, reads), pattern):
                 parts = zip(traced.gradients_of, outputs(graph.graph), strict=True)

@@ -25,6 +25,7 @@ from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
 from ..partition import JointGraph, Partition
 from ..tangent_layouts import layouts_at, layouts_of
+from .compact_values import COMPACT
 
 Sizes = tuple[float, ...]
 Values = Sequence[torch.Tensor]
@@ -85,7 +86,7 @@ def traced_level(stages: FormStages) -> ProgramLevel:
 def _passes(stages: FormStages, functional: fx.GraphModule) -> list[ProgramLevel]:
     """Return the graph after each pass."""
     levels, gm = [], functional
-    for name in SIMPLIFY:
+    for name in (*SIMPLIFY, *COMPACT) if stages.traced.joint.tangents else SIMPLIFY:
         gm = run_passes(gm, (name,), Options(), stage="joint")
         levels.append(ProgramLevel(f"{PASSES}: {name}", _joint_call(stages, gm)))
     return levels

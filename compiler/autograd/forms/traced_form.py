@@ -44,7 +44,7 @@ def traced_form(
     with stage("joint"):
         traced = trace_call(program)
     demand_written_apart(traced.signature, arguments)
-    joint = simplified(traced.joint, "joint", context.options)
+    joint = simplified(traced.joint, "joint", context.options, recompute=context.recompute)
     paths = gradient_paths(traced, joint.graph.graph, bool(context.gm.meta.get(HOOKED)))
     demand_history_allowed(traced.signature)
     if traced.signature.is_differentiable:

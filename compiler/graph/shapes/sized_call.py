@@ -170,11 +170,12 @@ class SizedCall:
     def _device_of_tiny(self) -> str:
         """Return where the tiny tensors are: a kernel runs faster than its shape rule, and tells no less.
 
-        For many operators the rule is Python code of torch's that imports its compiler first.
+        For many operators the rule is Python code of torch's that imports its compiler first.  The device is asked for
+        in Python: torch's C++ imports its distributed tensors when it first asks a tensor of a class of its own.
         """
         draws = torch.Tag.nondeterministic_seeded in self.target.tags
         given = [value for value in (*self.args, *self.kwargs.values()) if isinstance(value, torch.Tensor)]
-        return "cpu" if given and not draws and all(value.is_cpu for value in given) else "meta"
+        return "cpu" if given and not draws and all(value.device.type == "cpu" for value in given) else "meta"
 
     def tiny_tensor(self, dimensions: int) -> torch.dtype:
         """Return the dtype of the one result, which must have so many dimensions."""

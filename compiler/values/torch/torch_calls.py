@@ -1,12 +1,12 @@
 """Calls into torch: which become nodes of the graph, which are constants, which change state, which break."""
 
 import contextlib
+import sys
 import types
 from collections.abc import Callable
 
 import torch
 import torch.masked
-import torch.onnx
 
 from ...base.function_marks import own_mark
 from ...base.torch_facts import (
@@ -309,8 +309,14 @@ def _asked_again(question: Callable[..., object]) -> CallRule:
     return rule
 
 
-for _question in (torch.onnx.is_in_onnx_export, *fx_questions):
+for _question in fx_questions:
     calls(_question)(_asked_again(_question))
+
+
+def exporter_question_rule(function: object) -> CallRule | None:
+    """Return the rule of what `torch.onnx` is asked; nobody who has not imported the exporter can ask."""
+    question: Callable[..., object] | None = getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", None)
+    return _asked_again(question) if question is not None and function is question else None
 
 
 def _constant_rule(answer: object) -> CallRule:

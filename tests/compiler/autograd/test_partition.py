@@ -111,6 +111,24 @@ def test_the_old_content_of_a_written_input_is_copied():
     assert all(kind != "input" for kind, _ in cut.kept)
 
 
+def test_a_copy_of_a_small_input_that_eager_does_not_keep_lets_a_large_value_be_computed_again():
+    with recording() as events:
+        joint, cut = check_cut(lambda x, b: (x * x + b).sin().exp().sum(), leaf(50, 4), leaf(4))
+    kept = dict(zip(cut.stamps, cut.kept, strict=True))
+    names = [node.name for node in joint.graph.graph.nodes][:2]
+    assert kept == {names[0]: ("input", 0), names[1]: ("extra", 0)}
+    (event,) = [event for event in events if isinstance(event, Partitioned)]
+    assert event.saved_bytes == 4 * 4
+
+
+def test_an_input_whose_copy_would_lie_otherwise_is_not_copied():
+    _, cut = check_cut(lambda x, b: (x * x + b).sin().exp().sum(), leaf(50, 4), leaf(1, 4).expand(50, 4))
+    assert len(cut.kept) == 2
+    assert sorted(kind for kind, _ in cut.kept) == ["extra", "input"]
+    (place,) = [stamp for stamp, (kind, _) in zip(cut.stamps, cut.kept, strict=True) if kind == "extra"]
+    assert isinstance(place, int)  # a value of the forward
+
+
 CHAIN = {
     "sin": lambda t, s: t.sin(),
     "mul": lambda t, s: t * s,

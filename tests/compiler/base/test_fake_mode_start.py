@@ -14,6 +14,18 @@ import torch
 import plumbline
 from torch import nn
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.end = nn.LSTM(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return torch.stack([self.end(self.layers(x)[0][-1]), x.new_zeros(3, 2)])
+
+plumbline.compile(Recurrent(), backend="eager", fullgraph=True)(torch.randn(5, 3, 4)).sum().backward()
+assert "torch.distributed.tensor" not in sys.modules
+assert "torch.onnx" not in sys.modules
+
 model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.LayerNorm(4), nn.Dropout(0.1), nn.GELU(), nn.Softmax(1))
 plumbline.compile(model, backend="eager", fullgraph=True)(torch.randn(3, 4)).sum().backward()
 assert "torch._dynamo" not in sys.modules
@@ -24,6 +36,28 @@ plumbline.compile(nn.Sequential(nn.Linear(4, 2)), backend="eager", fullgraph=Tru
 
 def test_capture_does_not_import_torchs_compiler():
     done = subprocess.run([sys.executable, "-c", CAPTURE], check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+REFERENCES = """
+import sys
+import torch
+from plumbline.compiler.base.torch_facts import WatchedFakeMode
+
+with WatchedFakeMode():
+    assert torch._refs.cat([torch.ones(2), torch.ones(3)]).shape == (5,)
+assert "torch._dynamo" not in sys.modules
+import torch._dynamo
+with WatchedFakeMode():
+    assert torch._refs.cat([torch.ones(2), torch.ones(3)]).shape == (5,)
+kept = [f.__dynamo_disable for f in [torch._refs.cat.__wrapped__, torch._refs.cat.__wrapped__.__wrapped__]
+        if hasattr(f, "__dynamo_disable")]
+assert kept and all(getattr(f, "_torchdynamo_disable", False) for f in kept), kept
+"""
+
+
+def test_references_are_left_alone_by_the_compiler_once_there_is_one():
+    done = subprocess.run([sys.executable, "-c", REFERENCES], check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 

@@ -35,8 +35,16 @@ def test_a_tensor_ends_after_the_last_step_that_reads_it() -> None:
     plan = planned(lambda x: ((x + 1) @ x) @ x, torch.rand(4, 4))
     written = next(iter(plan.segments[0].loops[0].writes))
     first, second = [step for step in plan.steps if isinstance(step, Extern)]
-    assert plan.ends == ((), (written,), tuple(first.writes))
+    assert plan.ends == ((), (written,), tuple(sorted({*first.writes, *plan.program.inputs})))
     assert second.writes == plan.program.output_names
+
+
+def test_an_input_that_no_step_needs_is_named() -> None:
+    plan = planned(lambda x, y: (x + 1, y[:0]), torch.rand(4, 4), torch.rand(4))
+    assert plan.unread == ()
+    assert plan.ends[-1][0] in plan.program.inputs
+    plan = planned(lambda x, y: x + 1, torch.rand(4, 4), torch.rand(4))
+    assert plan.unread == plan.program.inputs[1:]
 
 
 def test_loops_without_points_are_not_run() -> None:
