@@ -417,7 +417,7 @@ class MethodOf(Value):
             return fold(ctx, getattr, getattr(kind, self.name), name) if of_class else self.owner
         if name in ("__qualname__", "__module__", "__doc__", "__text_signature__"):
             return fold(ctx, getattr, getattr(self.owner.stand_in(), self.name), name)
-        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
+        return super().get_attr(ctx, name)  # an AttributeError where no such method has it
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the method of the owner."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import torch
 
@@ -29,13 +29,27 @@ from .targets import Target, find_target
 _TRACE_LOG = logging.getLogger("torch.__trace")
 
 
+class Preparation(Protocol):
+    """Makes a test runner's code what its author wrote, for as long as a session judges."""
+
+    def __call__(self, target: Callable[..., Any]) -> None:
+        """Prepare what is about to be compiled."""
+
+    def arguments(self, given: object) -> None:
+        """Prepare what is handed to it."""
+
+    def undo(self) -> None:
+        """Take everything back."""
+
+
 class JudgeSession:
     """Judges what runs between `__enter__` and `__exit__` on the entering thread.
 
     mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged;
     "compiled": boundaries run compiled and nothing is judged.
     keep_frames: keep the user's frame of failing calls, for a debugger.
-    prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
+    preparation: called once with each target before it is compiled, and with what is handed to targets, so that a test
+        runner can undo its own rewriting.
     boundary: kinds of calls to judge, some of BOUNDARIES joined by commas.
     request: what is asked of the compiler where the program asks for nothing itself.
     counts_outside: count the operations that run outside every boundary; set before the session is entered.
@@ -67,7 +81,7 @@ class JudgeSession:
         self.options = options or JudgeOptions()
         self.mode = "judge"
         self.keep_frames = False
-        self.prepare: Callable[[Callable[..., Any]], None] | None = None
+        self.preparation: Preparation | None = None
         self.calls: list[JudgedCall] = []
         self._targets: list[Target] = [find_target(path) for path in targets]
         self._boundaries: dict[tuple[object, ...], Boundary] = {}
@@ -98,6 +112,8 @@ class JudgeSession:
             _TRACE_LOG.addHandler(handler)
         for target in self._targets:
             target.restore()
+        if self.preparation is not None:
+            self.preparation.undo()
         self.compiler.reset()
 
     def plant(self, fault: CompilerFault) -> MutantCompiler:
@@ -161,6 +177,8 @@ class JudgeSession:
         if self.mode == "reference":
             return target(*args, **kwargs)
         boundary = self._boundary_of(target, request)
+        if self.preparation is not None:
+            self.preparation.arguments((args, kwargs))
         if self.mode == "compiled":
             return boundary.run_unjudged(args, kwargs)
         judgement = boundary.call(args, kwargs)
@@ -178,8 +196,8 @@ class JudgeSession:
         key = (_identity(target), request.fullgraph, request.dynamic, request.mode, repr(request.options))
         if key not in self._boundaries:
             self._keep.append(target)
-            if self.prepare is not None:
-                self.prepare(target)
+            if self.preparation is not None:
+                self.preparation(target)
             label = self._label(target)
             self._boundaries[key] = Boundary(target, label, request, self.compiler, self.backend, self.options)
         return self._boundaries[key]
