@@ -4,9 +4,9 @@ import contextlib
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import FrameType, TracebackType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any, Protocol, Self
 
 import torch
@@ -17,7 +17,7 @@ from ..judge import Judgement
 from ..judge_options import BOUNDARIES, JudgeOptions
 from ..state.kinds import is_library_file, is_library_module
 from . import interception
-from .boundary import Boundary, JudgedCall
+from .boundary import Boundary, JudgedCall, call_roots
 from .boundary_function import boundary_function, set_inside
 from .compilers import CompileRequest, CompilerUnderTest, CompileStatistics
 from .known_compilers import find_compiler
@@ -30,13 +30,10 @@ _TRACE_LOG = logging.getLogger("torch.__trace")
 
 
 class Preparation(Protocol):
-    """Makes a test runner's code what its author wrote, for as long as a session judges."""
+    """Gives functions of a test runner's files the code that their author wrote, for as long as a session judges."""
 
-    def __call__(self, target: Callable[..., Any]) -> None:
-        """Prepare what is about to be compiled."""
-
-    def arguments(self, given: object) -> None:
-        """Prepare what is handed to it."""
+    def __call__(self, functions: Iterable[FunctionType]) -> bool:
+        """Prepare what a call reaches; return whether any function had other code."""
 
     def undo(self) -> None:
         """Take everything back."""
@@ -48,8 +45,7 @@ class JudgeSession:
     mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged;
     "compiled": boundaries run compiled and nothing is judged.
     keep_frames: keep the user's frame of failing calls, for a debugger.
-    preparation: called once with each target before it is compiled, and with what is handed to targets, so that a test
-        runner can undo its own rewriting.
+    preparation: called with the functions that calls reach, so that a test runner can undo its own rewriting.
     boundary: kinds of calls to judge, some of BOUNDARIES joined by commas.
     request: what is asked of the compiler where the program asks for nothing itself.
     counts_outside: count the operations that run outside every boundary; set before the session is entered.
@@ -177,9 +173,9 @@ class JudgeSession:
         if self.mode == "reference":
             return target(*args, **kwargs)
         boundary = self._boundary_of(target, request)
-        if self.preparation is not None:
-            self.preparation.arguments((args, kwargs))
         if self.mode == "compiled":
+            if self.preparation is not None:
+                boundary.reach(call_roots(target, boundary.label, args, kwargs))
             return boundary.run_unjudged(args, kwargs)
         judgement = boundary.call(args, kwargs)
         if judgement is None:
@@ -196,10 +192,10 @@ class JudgeSession:
         key = (_identity(target), request.fullgraph, request.dynamic, request.mode, repr(request.options))
         if key not in self._boundaries:
             self._keep.append(target)
-            if self.preparation is not None:
-                self.preparation(target)
             label = self._label(target)
-            self._boundaries[key] = Boundary(target, label, request, self.compiler, self.backend, self.options)
+            self._boundaries[key] = Boundary(
+                target, label, request, self.compiler, self.backend, self.options, prepare=self.preparation
+            )
         return self._boundaries[key]
 
     def _label(self, target: Callable[..., Any]) -> str:

@@ -65,6 +65,15 @@ class Diagonal:
     def __rsub__(self, other):
         return other - self.diagonal
 
+class Shift(torch.distributions.Transform):
+    domain = codomain = torch.distributions.constraints.real
+
+    def _call(self, x):
+        return x + 1
+
+class LearnedShift(Shift, nn.Module):
+    pass
+
 class Double(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -105,6 +114,8 @@ FORMS = {
     "a function of torch's that an object answers": ("torch.matmul(mylib.Diagonal(x), x)", "torch.matmul"),
     "an operator of an object": ("mylib.Diagonal(x) @ x", "operator.matmul"),
     "an operator of the right operand": ("1 - mylib.Diagonal(x)", "operator.sub"),
+    "a method of torch's that an object inherits": ("mylib.Shift()(x)", "Shift"),
+    "a call of torch's that a module inherits": ("mylib.LearnedShift()(x)", "Transform.__call__"),
     "a function under a transform": ("torch.func.grad(lambda t: mylib.scale(t).sum())(x)", "<lambda>"),
     "a function given to gradcheck": (
         "torch.autograd.gradcheck(lambda t: mylib.scale(t), (x.double().requires_grad_(),))",
