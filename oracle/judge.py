@@ -25,6 +25,7 @@ from .run_differences import (
     gradient_findings,
     live_findings,
     overwritten_findings,
+    places_of_memos,
     repetition_findings,
     sample_findings,
     unequal_numbers,
@@ -255,11 +256,14 @@ class _Trials:
         runs = EAGER_RUNS if any(f.kind is VerdictKind.NONDETERMINISTIC for f in findings) else 1
         if not any(finding.kind.fails for finding in findings):
             return findings
-        unsteady: set[str] = set()
+        unsteady, repeated = set[str](), set[str]()
         ballast: list[object] = []  # takes up memory that was freed, so that what eager makes lies somewhere else
         for _ in range(runs):
             ballast += [[torch.empty(1), object(), {}] for _ in range(32)]
-            unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
+            again = self.runs.full(reference, lambda outcome: self.paths)
+            unsteady |= unsteady_places(self.expected, again)
+            repeated |= places_of_memos(findings, unsteady, again, self.actual)
+        findings = [finding for finding in findings if finding.where not in repeated]
         if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
             unsteady |= self._unwritten_places(reference, self.runs, self.paths)
         counted = [finding for finding in findings if finding.where not in unsteady or not _is_reported_only(finding)]
