@@ -36,6 +36,9 @@ class Flow(nn.Module):
     def inverse(self, y):
         return y / self.weight
 
+    def names(self):
+        return [name for name, _ in self.named_parameters()]
+
 class OwnCall(nn.Module):
     def __call__(self, x):
         return x + 1
@@ -130,6 +133,12 @@ def test_forms_of_calls(real: PluginRuns, form: str) -> None:
     found, line = judged(real, body)
     assert found == {"passed": 1}, line
     assert f" {boundary}: " in line, line
+
+
+def test_a_call_that_computes_nothing_hides_no_other(real: PluginRuns) -> None:
+    found, line = judged(real, "mylib.Flow().names(); mylib.grid(4)")
+    assert found == {"passed": 1}, line
+    assert "grid" in line, line
 
 
 @pytest.mark.parametrize(
