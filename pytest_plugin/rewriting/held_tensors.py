@@ -46,10 +46,10 @@ def _holds(value: object, wanted: Callable[[object], bool], depth: int) -> bool:
         return True
     if depth == 0 or isinstance(value, _CLOSED):
         return False
-    return any(_holds(each, wanted, depth - 1) for each in islice(parts_of(value), WIDTH))
+    return any(_holds(each, wanted, depth - 1) for each in islice(_parts(value), WIDTH))
 
 
-def parts_of(value: Any) -> Iterator[object]:
+def _parts(value: Any) -> Iterator[object]:
     """Yield what a value holds; methods that its class may have overridden are not called."""
     if isinstance(value, dict):
         yield from list(dict.values(value))
