@@ -25,6 +25,7 @@ from .run_differences import (
     gradient_findings,
     live_findings,
     overwritten_findings,
+    places_of_memos,
     repetition_findings,
     sample_findings,
     unequal_numbers,
@@ -38,6 +39,7 @@ from .state.random_state import RandomState
 from .state.run_outcome import RunOutcome
 from .state.snapshot import Snapshot
 from .state.unwritten_memory import FILLINGS, FilledMemory, with_filled_memory
+from .state.walk import Walk
 from .user_overrides import without_overrides
 from .verdict import Finding, Verdict, VerdictKind
 
@@ -83,18 +85,20 @@ def judge_call(
     options: JudgeOptions,
     roots: Mapping[str, object],
     rejected: JudgedProgram | None = None,
+    reached: Walk | None = None,
 ) -> Judgement:
     """Judge one call of `candidate` against `reference` and return the live result with the verdict.
 
     rejected: replaces `candidate` when eager raises; there are no draws to align then, so the compiler may use its
     own random numbers.
-    roots: named objects from which everything the call may change can be reached (arguments, module, function).
+    roots: named objects from which everything the call may change can be reached (arguments, module, function);
+    reached: a walk from them, for callers that have one.
     An exception of either program becomes part of the verdict; none is raised here.
     """
     if options.told_compiled:
         reference = as_if_compiled(reference, AskedFlag())
     with without_overrides():
-        return _judge_call(reference, candidate, args, kwargs, options, roots, rejected or candidate)
+        return _judge_call(reference, candidate, args, kwargs, options, (roots, reached), rejected or candidate)
 
 
 def _judge_call(
@@ -103,12 +107,13 @@ def _judge_call(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     options: JudgeOptions,
-    roots: Mapping[str, object],
+    state: tuple[Mapping[str, object], Walk | None],
     rejected: JudgedProgram,
 ) -> Judgement:
     runs: CallRuns | None = None
+    roots = state[0]
     try:
-        runs = CallRuns(Snapshot.take(roots), args, kwargs, options.seed, options.backward_turn)
+        runs = CallRuns(Snapshot.take(*state), args, kwargs, options.seed, options.backward_turn)
         eager = _eager_run(runs, reference, options)
         if eager is None:
             reasons = runs.snapshot.obstacles or runs.lost
@@ -251,11 +256,14 @@ class _Trials:
         runs = EAGER_RUNS if any(f.kind is VerdictKind.NONDETERMINISTIC for f in findings) else 1
         if not any(finding.kind.fails for finding in findings):
             return findings
-        unsteady: set[str] = set()
+        unsteady, repeated = set[str](), set[str]()
         ballast: list[object] = []  # takes up memory that was freed, so that what eager makes lies somewhere else
         for _ in range(runs):
             ballast += [[torch.empty(1), object(), {}] for _ in range(32)]
-            unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
+            again = self.runs.full(reference, lambda outcome: self.paths)
+            unsteady |= unsteady_places(self.expected, again)
+            repeated |= places_of_memos(findings, unsteady, again, self.actual)
+        findings = [finding for finding in findings if finding.where not in repeated]
         if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
             unsteady |= self._unwritten_places(reference, self.runs, self.paths)
         counted = [finding for finding in findings if finding.where not in unsteady or not _is_reported_only(finding)]

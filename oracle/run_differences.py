@@ -209,6 +209,17 @@ def unsteady_places(first: FullRun, second: FullRun) -> set[str]:
     return places
 
 
+def places_of_memos(
+    findings: Iterable[Finding], unsteady: Collection[str], again: FullRun, actual: FullRun
+) -> set[str]:
+    """Return the places of Python state that the compiled run leaves as eager does when it runs once more.
+
+    The first run has filled a memo where no snapshot looks, and notes on the way are not made again.
+    """
+    places = {finding.where for finding in findings if finding.aspect == "python" and finding.where in unsteady}
+    return places - unsteady_places(again, actual) if places else places
+
+
 def unequal_numbers(first: FullRun, second: FullRun) -> set[str]:
     """Return the places at which two runs of eager from one state have other numbers."""
     places = set(_differing_paths(first.outcome, second.outcome))

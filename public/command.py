@@ -481,6 +481,7 @@ def bundles(number: int | None, clear: bool) -> int:
 @click.option("--work", type=click.Path(path_type=Path), default=Path(".plumbline/projects"), show_default=True)
 @click.option("--checkouts", type=click.Path(path_type=Path), metavar="DIR", help="Folder with checkouts by name.")
 @click.option("--minutes", default=20.0, show_default=True, metavar="N", help="Time of each of a package's two runs.")
+@click.option("--brief", is_flag=True, help="Run fewer tests: those that the list's field `brief` chooses.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table to this file as well.")
 def projects(
     names: tuple[str, ...],
@@ -490,6 +491,7 @@ def projects(
     work: Path,
     checkouts: Path | None,
     minutes: float,
+    brief: bool,
     out: Path | None,
 ) -> int:
     """Run the tests of real packages plainly and judged, and print what the judge saw; exit with 1 if a test was lost.
@@ -498,12 +500,12 @@ def projects(
     and their tests come from where pip and git get them.
     """
     from plumbline.pytest_plugin.projects.project_environment import prepare
-    from plumbline.pytest_plugin.projects.project_list import chosen_projects, read_projects
+    from plumbline.pytest_plugin.projects.project_list import chosen_projects, read_projects, shortened
     from plumbline.pytest_plugin.projects.project_run import ProjectResult, run_project
     from plumbline.pytest_plugin.projects.project_table import project_table
     from plumbline.pytest_plugin.variants import LADDER
 
-    chosen = chosen_projects(read_projects(place), names)
+    chosen = [shortened(each) if brief else each for each in chosen_projects(read_projects(place), names)]
     listed = LADDER if backends == "all" else tuple(backends.split(","))
     under = ",".join(f"{compiler}:{name}" for compiler in compilers for name in listed) or backends
     results = []

@@ -12,7 +12,7 @@ from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.random_state import RandomState
 from plumbline.oracle.state.scope import StateScope, seed_everything
 
-from .rewriting.written_asserts import as_written
+from .rewriting.written_asserts import WrittenCode
 from .variants import Variant
 
 __all__ = [
@@ -44,7 +44,7 @@ def open_session(
         targets=targets,
         request=request,
     )
-    session.prepare = as_written
+    session.preparation = WrittenCode()
     return session
 
 

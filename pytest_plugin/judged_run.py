@@ -16,7 +16,7 @@ from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import VerdictKind
 
 from .current import session_is
-from .decision import Decision, Expectation, decide, out_of_time, with_stage
+from .decision import Decision, Expectation, decide, most_serious, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
 from .judge_access import (
     CompilerFault,
@@ -174,7 +174,7 @@ class ItemRuns:
 
         After the first run has wholly ended: a unittest case takes its method away then.
         """
-        has_judged = any(call.verdict.kind is not VerdictKind.VACUOUS for call in first.calls)
+        has_judged = most_serious(first.calls, first.statistics())[0] is not VerdictKind.VACUOUS
         if has_judged or not (first.learned or first.has_constructed) or not _can_run_again(item, progress):
             return
         progress.judges_constructions = not first.learned

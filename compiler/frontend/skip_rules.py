@@ -118,7 +118,7 @@ def refusal(function: FunctionType) -> Break | None:
     name = f"{function.__module__}.{function.__qualname__}"
     if is_disabled(function):
         return Break(DISABLED, name)
-    module = function.__module__ or ""
+    module = _home_of_code(function)
     root = module.partition(".")[0]
     if root == "torch":
         called = module not in _INLINED_IN_TORCH and any(
@@ -142,6 +142,22 @@ def refusal(function: FunctionType) -> Break | None:
     if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":
         return Break(UNKNOWN_CALLEE, name)
     return None
+
+
+def _home_of_code(function: FunctionType) -> str:
+    """Return the module whose rule holds for a function: where it says it is from, unless that is a library's name.
+
+    `functools.wraps(numpy.einsum)` gives code of a package the name of NumPy's function.
+    """
+    said, written = function.__module__ or "", function.__globals__.get("__name__")
+    if not _is_library(said) or not isinstance(written, str) or _is_library(written):
+        return said
+    return written
+
+
+def _is_library(module: str) -> bool:
+    root = module.partition(".")[0]
+    return root in _CALLED_OUTRIGHT or (root in sys.stdlib_module_names and root != "__main__")
 
 
 def is_disabled(function: object) -> bool:

@@ -334,12 +334,26 @@ class Known(KnownObject):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Subscript typing constructs and enum members that are text."""
-        of_typing = type(self.value).__module__ == "typing"
-        if of_typing and not key.is_constant():
-            self.unsupported("subscript", UNSUPPORTED_OBJECT)  # it refuses what would stand in for the key
-        if of_typing or (key.is_constant() and isinstance(self.value, enum.Enum)):
+        if type(self.value).__module__ == "typing":
+            known = self._type_argument(ctx, key)  # of typing's own, which would refuse what stands in for it
+            return fold(ctx, lambda: self.value[known])  # type: ignore[index]  # as Python, may raise
+        if key.is_constant() and isinstance(self.value, enum.Enum):
             return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # as Python, may raise
         return super().get_item(ctx, key)
+
+    def _type_argument(self, ctx: CaptureContext, key: Value) -> object:
+        """Return what a typing construct is subscripted by: constants, other constructs, tuples and lists of these."""
+        key = ctx.realize(key)
+        if key.is_constant():
+            return key.constant()
+        if key.python_type() in (tuple, list):
+            return key.python_type()(self._type_argument(ctx, part) for part in ctx.unpack(key))
+        real = key.identity()
+        if type(real).__module__ == "typing":
+            if key.source is not None:
+                ctx.guards.add(key.source, GuardKind.IDENTITY, real)
+            return real
+        self.unsupported("subscript", UNSUPPORTED_OBJECT)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return an injected name."""
@@ -417,7 +431,7 @@ class MethodOf(Value):
             return fold(ctx, getattr, getattr(kind, self.name), name) if of_class else self.owner
         if name in ("__qualname__", "__module__", "__doc__", "__text_signature__"):
             return fold(ctx, getattr, getattr(self.owner.stand_in(), self.name), name)
-        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
+        return super().get_attr(ctx, name)  # an AttributeError where no such method has it
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the method of the owner."""

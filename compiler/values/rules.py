@@ -26,7 +26,7 @@ from .library import (
     single_dispatch,
     twin_calls,
 )
-from .python import outer_iterators, outer_views, texts
+from .python import outer_iterators, outer_views, texts, thread_locals
 from .python.objects import captured_classes, classes
 from .rule_tables import CALL_RULES, CallFamily, CallRule
 from .torch import (
@@ -52,6 +52,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     wrap,  # real objects of Python's own types
     outer_iterators,  # iterators that come from outside
     outer_views,  # views of dictionaries that come from outside
+    thread_locals,  # threading.local from outside
     identities,  # id(), thread numbers
     classes,  # object.__new__
     captured_classes,  # class statements, type(name, bases, namespace), namedtuple

@@ -1,9 +1,9 @@
 """One boundary: a function or module that is compiled and whose calls are judged."""
 
 import inspect
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from ..judge_options import JudgeOptions
 from ..state.children import children_of, class_attributes, fields_of
 from ..state.plain_contents import entries_of, items_of
 from ..state.walk import Visit, Walk, walk
+from ..user_overrides import without_overrides
 from ..verdict import Verdict
 from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 from .earlier_results import EarlierResults, handed_out_again, leave_to_eager, overwritten, parts_among
@@ -41,6 +42,7 @@ class Boundary:
     """A callable under judgement, its compiled form, and how often it was called.
 
     target: what is compiled and what runs as the reference.  label: how a report names it.
+    prepare: called before each call with the functions that it reaches; returns whether it gave some other code.
     """
 
     target: Callable[..., Any]
@@ -54,6 +56,7 @@ class Boundary:
     signatures: set[object] = field(default_factory=set)
     recompiled_unjudged: bool = False
     earlier: EarlierResults = field(default_factory=EarlierResults)
+    prepare: Callable[[Iterable[FunctionType]], bool] | None = None
 
     def candidate(self, rng: str) -> Candidate:
         """Return the compiled program for one source of random numbers, compiled at the first call."""
@@ -78,7 +81,7 @@ class Boundary:
         self.calls += 1
         warm_packages()  # what compilers change in them once per process is no change of this call's
         roots = call_roots(self.target, self.label, args, kwargs)
-        reached = walk(roots)
+        reached = self.reach(roots)
         signature = (call_signature(reached), tuple(map(_plain, roots.values())))
         known = signature in self.signatures
         self.signatures.add(signature)
@@ -115,11 +118,19 @@ class Boundary:
             ),
             roots,
             rejected=lambda *a, **k: self.candidate("native")(*a, **k),
+            reached=reached,
         )
         again = parts_among(judgement.result, before) - eager_gave
         found = [*overwritten(watched), *handed_out_again(again, reached)]
         self.earlier.note(judgement.result)
         return replace(judgement, verdict=with_findings(judgement.verdict, found, self.options)) if found else judgement
+
+    def reach(self, roots: Mapping[str, object]) -> Walk:
+        """Walk from the roots, with the functions on the way prepared."""
+        with without_overrides():
+            reached = walk(roots)
+            functions = (visit.value for visit in reached.visits if visit.kind == "function")
+            return walk(roots) if self.prepare is not None and self.prepare(functions) else reached
 
     def run_unjudged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run compiled only; if that recompiles, the next call is judged."""

@@ -4,10 +4,10 @@ import contextlib
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import FrameType, TracebackType
-from typing import Any, Self
+from types import FrameType, FunctionType, TracebackType
+from typing import Any, Protocol, Self
 
 import torch
 
@@ -17,7 +17,7 @@ from ..judge import Judgement
 from ..judge_options import BOUNDARIES, JudgeOptions
 from ..state.kinds import is_library_file, is_library_module
 from . import interception
-from .boundary import Boundary, JudgedCall
+from .boundary import Boundary, JudgedCall, call_roots
 from .boundary_function import boundary_function, set_inside
 from .compilers import CompileRequest, CompilerUnderTest, CompileStatistics
 from .known_compilers import find_compiler
@@ -29,13 +29,23 @@ from .targets import Target, find_target
 _TRACE_LOG = logging.getLogger("torch.__trace")
 
 
+class Preparation(Protocol):
+    """Gives functions of a test runner's files the code that their author wrote, for as long as a session judges."""
+
+    def __call__(self, functions: Iterable[FunctionType]) -> bool:
+        """Prepare what a call reaches; return whether any function had other code."""
+
+    def undo(self) -> None:
+        """Take everything back."""
+
+
 class JudgeSession:
     """Judges what runs between `__enter__` and `__exit__` on the entering thread.
 
     mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged;
     "compiled": boundaries run compiled and nothing is judged.
     keep_frames: keep the user's frame of failing calls, for a debugger.
-    prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
+    preparation: called with the functions that calls reach, so that a test runner can undo its own rewriting.
     boundary: kinds of calls to judge, some of BOUNDARIES joined by commas.
     request: what is asked of the compiler where the program asks for nothing itself.
     counts_outside: count the operations that run outside every boundary; set before the session is entered.
@@ -67,7 +77,7 @@ class JudgeSession:
         self.options = options or JudgeOptions()
         self.mode = "judge"
         self.keep_frames = False
-        self.prepare: Callable[[Callable[..., Any]], None] | None = None
+        self.preparation: Preparation | None = None
         self.calls: list[JudgedCall] = []
         self._targets: list[Target] = [find_target(path) for path in targets]
         self._boundaries: dict[tuple[object, ...], Boundary] = {}
@@ -98,6 +108,8 @@ class JudgeSession:
             _TRACE_LOG.addHandler(handler)
         for target in self._targets:
             target.restore()
+        if self.preparation is not None:
+            self.preparation.undo()
         self.compiler.reset()
 
     def plant(self, fault: CompilerFault) -> MutantCompiler:
@@ -162,6 +174,8 @@ class JudgeSession:
             return target(*args, **kwargs)
         boundary = self._boundary_of(target, request)
         if self.mode == "compiled":
+            if self.preparation is not None:
+                boundary.reach(call_roots(target, boundary.label, args, kwargs))
             return boundary.run_unjudged(args, kwargs)
         judgement = boundary.call(args, kwargs)
         if judgement is None:
@@ -178,10 +192,10 @@ class JudgeSession:
         key = (_identity(target), request.fullgraph, request.dynamic, request.mode, repr(request.options))
         if key not in self._boundaries:
             self._keep.append(target)
-            if self.prepare is not None:
-                self.prepare(target)
             label = self._label(target)
-            self._boundaries[key] = Boundary(target, label, request, self.compiler, self.backend, self.options)
+            self._boundaries[key] = Boundary(
+                target, label, request, self.compiler, self.backend, self.options, prepare=self.preparation
+            )
         return self._boundaries[key]
 
     def _label(self, target: Callable[..., Any]) -> str:

@@ -87,6 +87,8 @@ def fields_of(value: object) -> Iterator[tuple[str, Any]]:
 def own_dict(value: object) -> dict[str, Any] | None:
     """Return the `__dict__` of an object, whatever its class says when asked for an attribute; None without one."""
     own = threading.local if issubclass(type(value), threading.local) else object  # that of this thread
+    if own is object and not type(value).__dictoffset__:
+        return None  # most of what a walk meets: asking costs more than all else
     with suppress(AttributeError):
         fields = own.__getattribute__(value, "__dict__")
         if isinstance(fields, dict):

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ class Project:
     name: as pip knows it.  version: exact.  needs: further packages that its tests import.
     tests: where they are: "sdist" (pip's source archive), or the address of a git repository; tag: of that.
     folder: from which pytest runs, below the source.  sample: paths or node ids there.
-    options: of pytest.  environment: variables.  known: what is found in it, as sentences.
+    options: of pytest.  brief: those for a short run, in their place.  environment: variables.
+    known: what is found in it, as sentences.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Project:
     folder: str = "."
     needs: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    brief: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     known: tuple[str, ...] = ()
 
@@ -49,6 +51,11 @@ def chosen_projects(projects: Sequence[Project], names: Sequence[str]) -> list[P
             why = f"available: {', '.join(known)}"
             raise UserError(f"unknown project {name!r}", where="plumbline projects", why=why, hint="name one of these")
     return [known[name] for name in names] or list(projects)
+
+
+def shortened(project: Project) -> Project:
+    """Return a project with fewer tests, where its entry names them."""
+    return replace(project, options=project.brief or project.options)
 
 
 def _project(entry: Mapping[str, Any], where: str, hint: str) -> Project:

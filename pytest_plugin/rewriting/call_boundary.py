@@ -24,6 +24,9 @@ DEPTH = 3  # how often a callable may be wrapped
 _STANDARD_LIBRARY = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
 _SITES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 
+# Classes of torch that programs derive from, and whose inherited methods do little but call the program's own.
+_TEMPLATES = "torch.distributions"
+
 # Functions of torch that call what they are given, often, and with nothing between that a compiler could see.
 _CALLERS = ("torch.autograd.gradcheck",)
 
@@ -82,8 +85,10 @@ class CallBoundary:
         function = underlying_function(callee)
         if function is None or function.__name__.startswith("assert"):  # an assertion compares, it is no program
             return False
-        return is_transformed(function) or (
-            self.is_programs_own(callee) and self._written_in(function) not in self._test_files
+        return (
+            is_transformed(function)
+            or _is_inherited_template(function, callee)
+            or (self.is_programs_own(callee) and self._written_in(function) not in self._test_files)
         )
 
     def is_programs_own(self, callee: Any) -> bool:
@@ -103,7 +108,9 @@ class CallBoundary:
     def _module(self, session: Any, module: torch.nn.Module) -> Any:
         """Return what stands for a module: one that inherits its `__call__` is met when torch calls it."""
         own = underlying_function(type(module).__call__)
-        called_by_torch = own is None or home_of(own).partition(".")[0] in BUILDING_BLOCKS
+        called_by_torch = own is None or (
+            home_of(own).partition(".")[0] in BUILDING_BLOCKS and not _is_inherited_template(own, module)
+        )
         if called_by_torch and self._modules:
             return module
         if called_by_torch:
@@ -189,6 +196,12 @@ def is_transformed(function: types.FunctionType) -> bool:
     inner = inspect.unwrap(function)
     root = home_of(inner).partition(".")[0]
     return isinstance(inner, types.FunctionType) and inner is not function and root not in BUILDING_BLOCKS
+
+
+def _is_inherited_template(function: types.FunctionType, callee: Any) -> bool:
+    """Return whether this is a method of torch's that an object of a program inherits: it calls the program's."""
+    owner = getattr(callee, "__self__", callee)
+    return home_of(function).startswith(_TEMPLATES) and home_of(type(owner)).partition(".")[0] not in BUILDING_BLOCKS
 
 
 def _calling(function: Any) -> Callable[..., Any]:

@@ -23,6 +23,9 @@ _RUNNERS = ("builtins", "unittest", "torch")
 _IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  # never judged, and some look around
 
 
+CodeKey = tuple[object, ...]
+
+
 class BoundaryCalls(ast.NodeTransformer):
     """Puts the boundary in front of every callee, and in place of operators; line and column numbers stay."""
 
@@ -113,8 +116,8 @@ class CallRewriter:
             if not folders.isdisjoint(file.parents) or (is_named and is_near):
                 yield module
 
-    def _new_codes(self, path: Path, module: types.ModuleType) -> dict[tuple[str, int], types.CodeType | None]:
-        """Return new code by qualified name and first line; None where two functions share both (lambdas)."""
+    def _new_codes(self, path: Path, module: types.ModuleType) -> dict[CodeKey, types.CodeType | None]:
+        """Return new code by its key; None where two functions share it."""
         try:
             source = path.read_bytes()
             tree = ast.parse(source, str(path))
@@ -123,15 +126,15 @@ class CallRewriter:
         if _PYTEST_NAMES[0] in module.__dict__:
             rewrite_asserts(tree, source, str(path), self._config)
         rewritten = BoundaryCalls().visit(tree)
-        codes: dict[tuple[str, int], types.CodeType | None] = {}
+        codes: dict[CodeKey, types.CodeType | None] = {}
         for code in _nested_codes(compile(rewritten, str(path), "exec", dont_inherit=True)):
-            key = (code.co_qualname, code.co_firstlineno)
+            key = code_key(code)
             codes[key] = None if key in codes else code
         return codes
 
-    def _give(self, function: types.FunctionType, codes: dict[tuple[str, int], types.CodeType | None]) -> None:
+    def _give(self, function: types.FunctionType, codes: dict[CodeKey, types.CodeType | None]) -> None:
         old = function.__code__
-        new = codes.get((old.co_qualname, old.co_firstlineno))
+        new = codes.get(code_key(old))
         # The same variables mean the same function: a file edited since it was imported has others.
         if (
             new is not None
@@ -140,6 +143,14 @@ class CallRewriter:
         ):
             self._swapped.append((function, old))
             function.__code__ = new
+
+
+def code_key(code: types.CodeType) -> CodeKey:
+    """Return what a code is known by among those of its file: name and line, and for a lambda where its body ends."""
+    if code.co_name != "<lambda>":
+        return code.co_qualname, code.co_firstlineno
+    ends = ((line, column) for _, line, _, column in code.co_positions() if line is not None and column is not None)
+    return code.co_qualname, code.co_firstlineno, max(ends, default=None)
 
 
 def _modules_of_inherited_tests(owner: type | None) -> Iterator[types.ModuleType]:

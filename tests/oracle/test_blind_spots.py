@@ -1,6 +1,8 @@
 """Faults that accuracy checks in use today let pass, each planted and caught (the table of the oracle's study)."""
 
+import ctypes
 import os
+import threading
 
 import pytest
 import torch
@@ -208,3 +210,22 @@ def test_a_program_that_differs_from_itself_in_eager_too_is_no_fault():
     verdict = check(unsteady, (X,), compiled=unsteady, options=JudgeOptions(gradients=False))
     assert not verdict.failed
     assert any("eager differs from itself" in finding.sentence for finding in verdict.findings)
+
+
+def test_notes_on_the_way_to_a_memo_are_made_once_by_both():
+    hidden, notes = ctypes.c_int(0), threading.local()
+
+    def filling(x):
+        if not hidden.value:  # no snapshot looks here: what runs second finds it filled
+            hidden.value = 1
+            notes.made = []
+        return x + 1
+
+    assert check(filling, (X,), compiled=filling).kind is VerdictKind.EQUAL
+    hidden.value = 0
+
+    def noting(x):
+        notes.other = 1
+        return filling(x)
+
+    assert check(filling, (X,), compiled=noting).kind is VerdictKind.WRONG

@@ -36,6 +36,9 @@ class Flow(nn.Module):
     def inverse(self, y):
         return y / self.weight
 
+    def names(self):
+        return [name for name, _ in self.named_parameters()]
+
 class OwnCall(nn.Module):
     def __call__(self, x):
         return x + 1
@@ -64,6 +67,15 @@ class Diagonal:
 
     def __rsub__(self, other):
         return other - self.diagonal
+
+class Shift(torch.distributions.Transform):
+    domain = codomain = torch.distributions.constraints.real
+
+    def _call(self, x):
+        return x + 1
+
+class LearnedShift(Shift, nn.Module):
+    pass
 
 class Double(torch.autograd.Function):
     @staticmethod
@@ -105,6 +117,8 @@ FORMS = {
     "a function of torch's that an object answers": ("torch.matmul(mylib.Diagonal(x), x)", "torch.matmul"),
     "an operator of an object": ("mylib.Diagonal(x) @ x", "operator.matmul"),
     "an operator of the right operand": ("1 - mylib.Diagonal(x)", "operator.sub"),
+    "a method of torch's that an object inherits": ("mylib.Shift()(x)", "Shift"),
+    "a call of torch's that a module inherits": ("mylib.LearnedShift()(x)", "Transform.__call__"),
     "a function under a transform": ("torch.func.grad(lambda t: mylib.scale(t).sum())(x)", "<lambda>"),
     "a function given to gradcheck": (
         "torch.autograd.gradcheck(lambda t: mylib.scale(t), (x.double().requires_grad_(),))",
@@ -119,6 +133,12 @@ def test_forms_of_calls(real: PluginRuns, form: str) -> None:
     found, line = judged(real, body)
     assert found == {"passed": 1}, line
     assert f" {boundary}: " in line, line
+
+
+def test_a_call_that_computes_nothing_hides_no_other(real: PluginRuns) -> None:
+    found, line = judged(real, "mylib.Flow().names(); mylib.grid(4)")
+    assert found == {"passed": 1}, line
+    assert "grid" in line, line
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ What they ask of a process group, its name and its size, are constants; the grou
 """
 
 import types
+from collections.abc import Callable
 
 import torch
 
 from ...base.torch_facts import group_size
-from ..constant import Constant, Known
+from ..constant import Constant, Known, fold
 from ..guard import GuardKind
 from ..reasons import UNKNOWN_CALLEE, Break
 from ..rule_tables import CallRule
@@ -56,6 +57,28 @@ def _world_group(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
     return Constant(None) if world is None else Known(world, Injected(world))
 
 
+def _state_of_world(ctx: CaptureContext, args: Arguments, kwargs: Keywords, function: Callable[[], object]) -> Value:
+    """Evaluate what is asked of the default group: it holds as long as that group stays."""
+    if args or kwargs:
+        raise Break(UNKNOWN_CALLEE, f"torch.distributed.{function.__name__} of a process group")
+    ctx.guards.add(None, GuardKind.STATE, (_world, _world()))
+    return fold(ctx, function)
+
+
+def _is_available(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate `torch.distributed.is_available()`, which is a property of how torch was built."""
+    if args or kwargs:
+        raise Break(UNKNOWN_CALLEE, "torch.distributed.is_available with arguments")
+    return fold(ctx, torch.distributed.is_available)
+
+
+def _asked(name: str) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return _state_of_world(ctx, args, kwargs, getattr(torch.distributed, name))
+
+    return rule
+
+
 def _world() -> object:
     return torch.distributed.group.WORLD
 
@@ -64,4 +87,6 @@ _RULES: dict[tuple[str, str], CallRule] = {
     (COLLECTIVES, "_resolve_group"): _group_name,
     (_GROUPS, "_get_group_size_by_name"): _group_size,
     (_GROUPS, "_WorldMeta.WORLD"): _world_group,
+    ("torch.distributed", "is_available"): _is_available,
+    **{(_GROUPS, name): _asked(name) for name in ("is_initialized", "get_rank", "get_world_size")},
 }

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from plumbline.pytest_plugin.projects.project_list import Project
+from plumbline.pytest_plugin.projects.project_list import Project, shortened
 from plumbline.pytest_plugin.projects.project_run import ProjectResult, compare_runs
 from plumbline.pytest_plugin.projects.project_table import project_table
 from plumbline.reports.rows import CaseRow
@@ -61,3 +61,8 @@ def test_the_table_has_a_line_for_each_package_and_the_sums() -> None:
     assert "no test passes" in lines[3]
     assert "1 of 1 cases that call torch were judged (100%); 0 tests were lost; median time 3.0x." in table
     assert "* flows: one test needs a network" in table
+
+
+def test_a_short_run_has_options_of_its_own() -> None:
+    assert shortened(replace(PROJECT, options=("-x",), brief=("-k", "flow"))).options == ("-k", "flow")
+    assert shortened(replace(PROJECT, options=("-x",))).options == ("-x",)

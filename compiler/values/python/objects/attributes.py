@@ -315,6 +315,10 @@ class NativeMethod(Value):
         slot = isinstance(self.kind.__dict__.get(self.name), types.WrapperDescriptorType)
         return types.MethodWrapperType if slot else types.BuiltinMethodType
 
+    def stand_in(self) -> object:
+        """Return a bound method of the type: its attributes are those of all such methods."""
+        return [].__len__ if self.python_type() is types.MethodWrapperType else [].append
+
     def describe(self) -> str:
         """Return the method's qualified name."""
         return f"{self.kind.__qualname__}.{self.name}"
