@@ -38,6 +38,7 @@ from .state.random_state import RandomState
 from .state.run_outcome import RunOutcome
 from .state.snapshot import Snapshot
 from .state.unwritten_memory import FILLINGS, FilledMemory, with_filled_memory
+from .state.walk import Walk
 from .user_overrides import without_overrides
 from .verdict import Finding, Verdict, VerdictKind
 
@@ -83,18 +84,20 @@ def judge_call(
     options: JudgeOptions,
     roots: Mapping[str, object],
     rejected: JudgedProgram | None = None,
+    reached: Walk | None = None,
 ) -> Judgement:
     """Judge one call of `candidate` against `reference` and return the live result with the verdict.
 
     rejected: replaces `candidate` when eager raises; there are no draws to align then, so the compiler may use its
     own random numbers.
     roots: named objects from which everything the call may change can be reached (arguments, module, function).
+    reached: the walk from them, where the caller has just made it.
     An exception of either program becomes part of the verdict; none is raised here.
     """
     if options.told_compiled:
         reference = as_if_compiled(reference, AskedFlag())
     with without_overrides():
-        return _judge_call(reference, candidate, args, kwargs, options, roots, rejected or candidate)
+        return _judge_call(reference, candidate, args, kwargs, options, roots, rejected or candidate, reached)
 
 
 def _judge_call(
@@ -105,10 +108,11 @@ def _judge_call(
     options: JudgeOptions,
     roots: Mapping[str, object],
     rejected: JudgedProgram,
+    reached: Walk | None,
 ) -> Judgement:
     runs: CallRuns | None = None
     try:
-        runs = CallRuns(Snapshot.take(roots), args, kwargs, options.seed, options.backward_turn)
+        runs = CallRuns(Snapshot.take(roots, reached), args, kwargs, options.seed, options.backward_turn)
         eager = _eager_run(runs, reference, options)
         if eager is None:
             reasons = runs.snapshot.obstacles or runs.lost
@@ -256,7 +260,7 @@ class _Trials:
         for _ in range(runs):
             ballast += [[torch.empty(1), object(), {}] for _ in range(32)]
             unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
-        if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
+        if any(f.kind.fails and f.where not in unsteady and not _is_reported_only(f) for f in findings):
             unsteady |= self._unwritten_places(reference, self.runs, self.paths)
         counted = [finding for finding in findings if finding.where not in unsteady or not _is_reported_only(finding)]
         return [unless_unsteady(finding, unsteady) for finding in counted]

@@ -16,6 +16,7 @@ from ..judge_options import JudgeOptions
 from ..state.children import children_of, class_attributes, fields_of
 from ..state.plain_contents import entries_of, items_of
 from ..state.walk import Visit, Walk, walk
+from ..user_overrides import without_overrides
 from ..verdict import Verdict
 from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 from .earlier_results import EarlierResults, handed_out_again, leave_to_eager, overwritten, parts_among
@@ -78,7 +79,8 @@ class Boundary:
         self.calls += 1
         warm_packages()  # what compilers change in them once per process is no change of this call's
         roots = call_roots(self.target, self.label, args, kwargs)
-        reached = walk(roots)
+        with without_overrides():
+            reached = walk(roots)
         signature = (call_signature(reached), tuple(map(_plain, roots.values())))
         known = signature in self.signatures
         self.signatures.add(signature)
@@ -115,6 +117,7 @@ class Boundary:
             ),
             roots,
             rejected=lambda *a, **k: self.candidate("native")(*a, **k),
+            reached=reached,
         )
         again = parts_among(judgement.result, before) - eager_gave
         found = [*overwritten(watched), *handed_out_again(again, reached)]

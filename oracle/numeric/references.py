@@ -2,7 +2,8 @@
 
 A tensor that differs in bits is judged at the first of these steps that decides it: by norm (gradients for a later
 cotangent of a large call), by one float64 lane and the screen, by wide lanes where it is so far off that nothing else
-is needed, and in full: replicas (Monte-Carlo arithmetic), then every result rounded to its declared dtype.
+is needed, and in full: two replicas (Monte-Carlo arithmetic) where these are clear, eight, then every result rounded to
+its declared dtype.
 """
 
 import enum
@@ -51,8 +52,9 @@ CLEARLY_WRONG = 8.0
 class CallSources:
     """Where the references of a call come from.
 
-    run: under shadow lanes, outputs (None) and gradients for cotangents in one run.  follow: beside a light lane,
-    outputs and gradients for cotangents on one graph.  restore: rewinds after `run`.  cotangents: in the order they are judged; empty where there are no gradients.
+    run: under shadow lanes, outputs (None) and gradients for cotangents in one run.  follow: the same beside a light
+    lane.  restore: rewinds after `run`.
+    cotangents: in the order they are judged; empty where there are no gradients.
     together: the kinds of backward that may be run on one graph.
     alike: the cotangents that are as large as the first one, element by element.
     large: the call is large enough for later cotangents to be judged by norm, and for gross errors to be said early.
@@ -231,7 +233,7 @@ class References:
         known, together = self._known, () if self._sources.large else self._sources.together
         lane = LightLane(seed=self._options.seed)
         first = cotangent if cotangent is not None else next(iter(self._sources.cotangents), None)
-        wanted = () if first is None else (first,)
+        wanted: tuple[str, ...] = () if first is None else (first,)
         if first in together:
             wanted = together[together.index(first) :]
         for gone in [key for key in known.exact if key is not None]:

@@ -56,9 +56,9 @@ class Snapshot:
         self.process = ProcessState.now()
 
     @classmethod
-    def take(cls, roots: Mapping[str, object]) -> "Snapshot":
-        """Walk from the roots and save everything reached."""
-        return cls(walk(roots), roots)
+    def take(cls, roots: Mapping[str, object], reached: Walk | None = None) -> "Snapshot":
+        """Walk from the roots and save everything reached; reached: that walk, where it has just been made."""
+        return cls(walk(roots) if reached is None else reached, roots)
 
     def _save(self, path: str, kind: str, value: Any) -> None:
         if kind == "tensor":

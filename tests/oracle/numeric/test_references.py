@@ -90,7 +90,7 @@ def test_a_fault_of_a_small_call_is_judged_in_full(ran, monkeypatch):
     assert check(net, (torch.randn(70, 48),), compiled=net.faulty).kind is VerdictKind.WRONG
     lanes = [entry for entry in ran if isinstance(entry, int)]  # exact and 2 or 8 replicas; exact, 4 wide, 4 rounded
     assert set(lanes) == {3, 9}
-    assert 4 <= lanes.count(9) <= 6  # both of them for the output, for all backwards together, and for those of gradients
+    assert 4 <= lanes.count(9) <= 6  # for the output, for all backwards together, and for gradients of those
 
 
 def test_numbers_that_were_accepted_are_not_judged_again_where_the_program_is_told_that_it_is_compiled(ran):
