@@ -91,8 +91,8 @@ def judge_call(
 
     rejected: replaces `candidate` when eager raises; there are no draws to align then, so the compiler may use its
     own random numbers.
-    roots: named objects from which everything the call may change can be reached (arguments, module, function);
-    reached: a walk from them, for callers that have one.
+    roots: named objects from which everything the call may change can be reached (arguments, module, function).
+    reached: the walk from them, where the caller has just made it.
     An exception of either program becomes part of the verdict; none is raised here.
     """
     if options.told_compiled:
@@ -199,7 +199,7 @@ class _Trials:
         large = sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL
         sources = CallSources(
             lambda shadow, wanted, keep: runs.shadow(reference, shadow, paths, wanted, keep),
-            lambda lane, cotangent, keep: runs.followed(reference, lane, paths, cotangent, keep),
+            lambda lane, wanted, keep: runs.followed(reference, lane, paths, wanted, keep),
             runs.snapshot.rewind,
             COTANGENTS if paths else (),
             () if large else tuple(kind for kind in self.expected.gradients if kind != DOUBLE),
@@ -264,7 +264,7 @@ class _Trials:
             unsteady |= unsteady_places(self.expected, again)
             repeated |= places_of_memos(findings, unsteady, again, self.actual)
         findings = [finding for finding in findings if finding.where not in repeated]
-        if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
+        if any(f.kind.fails and f.where not in unsteady and not _is_reported_only(f) for f in findings):
             unsteady |= self._unwritten_places(reference, self.runs, self.paths)
         counted = [finding for finding in findings if finding.where not in unsteady or not _is_reported_only(finding)]
         return [unless_unsteady(finding, unsteady) for finding in counted]

@@ -170,12 +170,12 @@ class CallRuns:
         program: JudgedProgram,
         lane: LightLane,
         paths: tuple[str, ...],
-        cotangent: str | None,
+        cotangents: Sequence[str],
         keep: Callable[[str | None, dict[str, torch.Tensor]], None],
     ) -> None:
-        """Run beside a lane, forward and for a cotangent backward, and hand over live tensors by path.
+        """Run beside a lane, forward and for each cotangent backward, and hand over live tensors by path.
 
-        keep: gets outputs and state with None, before the backward, then the gradients with the cotangent; it may
+        keep: gets outputs and state with None, before the backwards, then the gradients with each cotangent; it may
         empty the dict as it goes, so that no more is held than it wants.
         """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
@@ -186,11 +186,12 @@ class CallRuns:
             if ended.error is None:
                 tensors = outcome_of(self.snapshot, ended, stand_ins).live_tensors()
                 keep(None, tensors)
-                if cotangent is not None and all(path in tensors for path in paths):
-                    outputs = {path: tensors[path] for path in paths}
+                outputs = {path: tensors[path] for path in paths if path in tensors}
+                for cotangent in cotangents if len(outputs) == len(paths) else ():
                     with lane:
                         found = gradients_of(outputs, leaves, cotangent, self.seed).by_leaf
-                    outputs.clear()
+                    if cotangent == cotangents[-1]:
+                        outputs.clear()
                     keep(cotangent, {leaf: each for leaf in list(found) if (each := found.pop(leaf)) is not None})
         self.snapshot.rewind()
         self._free()

@@ -1,5 +1,7 @@
 """The decision on floating-point tensors: by the float64 value alone where that is enough, else by replicas."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -7,6 +9,7 @@ from ..noise.lanes import Lanes
 from ..noise.monte_carlo import unit_roundoff
 from ..verdict import ErrorStatistics, VerdictKind
 from .discrete_values import UNSTABLE_SHARE, judge_declared
+from .least_noise import margin_bound
 from .noise_units import NoiseUnits, jumped_places, measured
 from .value_decision import Need, OpenDecision, ValueDecision
 
@@ -19,23 +22,28 @@ SUSPECT = 4.0
 
 
 def judge_by_exact(actual: Tensor, eager: Tensor, exact: Tensor) -> OpenDecision:
-    """Accept a tensor that is nowhere worse than both correct rounding and eager; any other needs replicas."""
+    """Accept a tensor that is nowhere worse than both correct rounding and eager, or that any replicas would accept."""
     a, e = actual.double(), eager.double()
     same = (a == e) | ((a != a) & (e != e))
     fine = torch.isfinite(a) & torch.isfinite(e) & torch.isfinite(exact)
     if not bool((fine | (same & ~torch.isfinite(a))).all()):
         return ValueDecision(Need.REPLICAS, None, "finite in other positions than eager or float64")
+    bound = margin_bound(actual, eager, exact) if eager.dtype != torch.float64 else math.inf
     a, e, r = a[fine], e[fine], exact[fine]
     best = r.to(eager.dtype).double()
     error, eager_error = (a - r).abs(), (e - r).abs()
     u = unit_roundoff(eager.dtype)
     size = r.abs().clamp(min=float(r.square().mean().sqrt()) if r.numel() else 0.0)
     settled = bool((eager_error <= 8 * u * size).all())
-    if settled and bool((error <= torch.maximum((best - r).abs(), eager_error)).all()):
+    nowhere = settled and bool((error <= torch.maximum((best - r).abs(), eager_error)).all())
+    if nowhere or bound <= 1:
         rms, eager_rms = float(error.square().mean().sqrt()), float(eager_error.square().mean().sqrt())
         if rms < BETTER_SHARE * eager_rms:
             return ValueDecision(VerdictKind.BETTER, None, _better(rms, eager_rms))
-        return ValueDecision(VerdictKind.NOISE, None, "nowhere further from float64 than eager or one rounding")
+        words = f"{bound:.2g}x what a last rounding alone explains"
+        if nowhere:
+            words = "nowhere further from float64 than eager or one rounding"
+        return ValueDecision(VerdictKind.NOISE, None, words)
     return ValueDecision(Need.REPLICAS, None, "beyond one rounding of float64")
 
 

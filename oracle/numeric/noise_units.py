@@ -163,7 +163,7 @@ def _error_statistics(
     rms = float((z.square().sum() / total).sqrt())
     rms_eager = float((units.z_eager[counted].square().mean()).sqrt())
     t_element = float(excess[at])
-    copies = _copies(exact[counted])
+    copies = repetitions(exact[counted])
     few = 1 + FEW_DRAWS / math.sqrt(total / copies)
     t_rms = rms / (PRECISION * max(1.0, rms_eager) * few)
     t_bias = _bias(eager.dtype, exact, replicas, units, copies)
@@ -182,7 +182,7 @@ def _error_statistics(
     )
 
 
-def _copies(values: Tensor) -> float:
+def repetitions(values: Tensor) -> float:
     """Return how often each value occurs on average: equal values round alike, and count as one draw."""
     distinct = int(torch.unique(values).numel())
     return values.numel() / max(1, distinct)
@@ -203,7 +203,7 @@ def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, units: NoiseUnits
     dims: list[int | None] = [None, *[d for d in range(exact.dim()) if exact.shape[d] > 1 and exact.dim() > 1]]
     weights = counted.double()
     for dim in dims:
-        count = _fold(weights, dim)
+        count = fold(weights, dim)
         slices = int((count > 0).sum())
         many = math.sqrt(2 * math.log(slices + 1)) if dim is not None else 0.0
         for direction in (None, sign):
@@ -214,7 +214,7 @@ def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, units: NoiseUnits
     return worst
 
 
-def _fold(value: Tensor, dim: int | None) -> Tensor:
+def fold(value: Tensor, dim: int | None) -> Tensor:
     """Return sums over the whole tensor, or over every slice of one dimension."""
     if dim is None:
         return value.sum().reshape(1)
@@ -223,4 +223,4 @@ def _fold(value: Tensor, dim: int | None) -> Tensor:
 
 
 def _means(z: Tensor, direction: Tensor | None, dim: int | None, count: Tensor) -> Tensor:
-    return _fold(z if direction is None else z * direction, dim).abs_() / count.clamp(min=1)
+    return fold(z if direction is None else z * direction, dim).abs_() / count.clamp(min=1)

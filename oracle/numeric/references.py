@@ -2,7 +2,8 @@
 
 A tensor that differs in bits is judged at the first of these steps that decides it: by norm (gradients for a later
 cotangent of a large call), by one float64 lane and the screen, by wide lanes where it is so far off that nothing else
-is needed, and in full: replicas (Monte-Carlo arithmetic), then every result rounded to its declared dtype.
+is needed, and in full: two replicas (Monte-Carlo arithmetic) where these are clear, eight, then every result rounded to
+its declared dtype.
 """
 
 import enum
@@ -25,16 +26,21 @@ from .value_judgement import judge_values
 
 ShadowProgram = Callable[[ShadowRun, Sequence[str | None], "Keep"], None]
 Keep = Callable[[str | None, dict[str, torch.Tensor]], None]
-FollowedProgram = Callable[[LightLane, str | None, Keep], None]
+FollowedProgram = Callable[[LightLane, Sequence[str], Keep], None]
 
 ROUNDED_LANES = 4
 _SHORTENED = 1 << 16
 """Elements from which a float64 value is kept as its distance from eager's."""
+_ACCEPTED = (VerdictKind.EQUAL, VerdictKind.NOISE, VerdictKind.BETTER)
 _BLOCKS = 64
 """Parts in which that is computed."""
 DEPTHS = ("exact", "few", "replicas", "rounded")
 FEW_REPLICAS, CLEAR_MARGIN = 2, 0.5
-"""In a large call a tensor is accepted by few replicas where it passes by this margin."""
+"""A tensor of floats is accepted by few replicas where it passes by this margin.
+
+Legitimate ones pass all replicas by 0.4 and less; that two of them are so much wider than all are that a fault passes,
+too, has a chance of 2 % just beyond the margin, and of 1 in 10 000 half as far beyond again.
+"""
 WIDE_LANES, WIDE_ATTEMPTS = 2, 2
 """Lanes with wide noise that say how far rounding moves a tensor, where one is grossly off; tensors asked about."""
 WIDE_MARGIN = 8.0
@@ -47,8 +53,9 @@ CLEARLY_WRONG = 8.0
 class CallSources:
     """Where the references of a call come from.
 
-    run: under shadow lanes, outputs (None) and gradients for cotangents in one run.  follow: beside a light lane.
-    restore: rewinds after `run`.  cotangents: in the order they are judged; empty where there are no gradients.
+    run: under shadow lanes, outputs (None) and gradients for cotangents in one run.  follow: the same beside a light
+    lane.  restore: rewinds after `run`.
+    cotangents: in the order they are judged; empty where there are no gradients.
     together: the kinds of backward that may be run on one graph.
     alike: the cotangents that are as large as the first one, element by element.
     large: the call is large enough for later cotangents to be judged by norm, and for gross errors to be said early.
@@ -149,7 +156,7 @@ class References:
         if not isinstance(light, _Undecided):
             return light
         for depth in DEPTHS:
-            if depth == "few" and not self._sources.large:
+            if depth == "few" and not (eager.is_floating_point() or eager.is_complex()):
                 continue
             if depth == "exact" and light is _Undecided.NEEDS_REPLICAS:
                 continue
@@ -161,7 +168,8 @@ class References:
             if repeated is not None and not equal_bits(repeated, eager):
                 return _eager_differs(decision)
             kind, statistics, sentence = decision
-            unclear = depth == "few" and (statistics is None or statistics.margin > CLEAR_MARGIN)
+            clear = kind in _ACCEPTED and statistics is not None and statistics.margin <= CLEAR_MARGIN
+            unclear = depth == "few" and not clear
             if not isinstance(kind, Need) and not unclear:
                 far = statistics is not None and statistics.margin > CLEARLY_WRONG
                 self._found_gross |= kind is VerdictKind.WRONG and far
@@ -219,10 +227,16 @@ class References:
         return self._known.exact.get(cotangent, {}).pop(path, None)
 
     def _follow(self, cotangent: str | None) -> None:
-        """Run beside the exact light lane; the first cotangent's run gives outputs as well."""
-        known = self._known
+        """Run beside the exact light lane; the first cotangent's run gives outputs as well.
+
+        In a small call one run gives the gradients for all later cotangents that may share a graph.
+        """
+        known, together = self._known, () if self._sources.large else self._sources.together
         lane = LightLane(seed=self._options.seed)
-        wanted = cotangent if cotangent is not None else next(iter(self._sources.cotangents), None)
+        first = cotangent if cotangent is not None else next(iter(self._sources.cotangents), None)
+        wanted: tuple[str, ...] = () if first is None else (first,)
+        if first in together:
+            wanted = together[together.index(first) :]
         for gone in [key for key in known.exact if key is not None]:
             known.exact[gone].clear()
             known.eager[gone].clear()
@@ -236,6 +250,12 @@ class References:
                     value = lane.lane_of(tensor)
                     if value is not None:
                         eager[path], exact[path] = digest_of(tensor), _Exact(value.clone(), False)
+                return
+            if len(wanted) > 1:  # a later backward may need the lanes of what this one has returned
+                for path, tensor in tensors.items():
+                    value = lane.lane_of(tensor)
+                    if value is not None:
+                        eager[path], exact[path] = digest_of(tensor), _Exact.beside(tensor, value.clone())
                 return
             for path, tensor, value in lane.drain(tensors):
                 eager[path], exact[path] = digest_of(tensor), _Exact.beside(tensor, value)
@@ -287,7 +307,7 @@ class References:
                 apart = (as_reals(value) - exact).abs()
                 found.append((float(apart.square().mean().sqrt()), float(apart.max())))
 
-        self._sources.follow(lane, cotangent, keep)
+        self._sources.follow(lane, () if cotangent is None else (cotangent,), keep)
         return found[0] if found and not lane.untrusted else None
 
     def _trusted(self, decision: FinalDecision, eager: torch.Tensor, actual: torch.Tensor) -> FinalDecision:

@@ -57,7 +57,7 @@ class Snapshot:
 
     @classmethod
     def take(cls, roots: Mapping[str, object], reached: Walk | None = None) -> "Snapshot":
-        """Save everything that the roots reach; reached: a walk from them, where nothing has run since."""
+        """Walk from the roots and save everything reached; reached: that walk, where it has just been made."""
         return cls(walk(roots) if reached is None else reached, roots)
 
     def _save(self, path: str, kind: str, value: Any) -> None:

@@ -29,7 +29,9 @@ def kernel_refuses(operator: OpOverload, args: tuple[object, ...], kwargs: dict[
 
     map_leaves((args, kwargs), note)
     dtypes = {tensor.dtype for tensor in tensors if tensor.device.type == "cpu"}  # a product takes no two of them
-    if len(dtypes) < 2 and dtypes <= _ALWAYS_THERE and not any(0 in _sizes(tensor) for tensor in tensors):  # no element: `min` refuses that
+    if (
+        len(dtypes) < 2 and dtypes <= _ALWAYS_THERE and not any(0 in _sizes(tensor) for tensor in tensors)
+    ):  # no element: `min` refuses that
         return False
     if any(prod(_sizes(tensor)) > _MOST_ELEMENTS for tensor in tensors):
         return False
