@@ -111,7 +111,7 @@ class CapturedAgain:
         ]
         found = torch.autograd.grad(
             ends,
-            [tensors[place] for place in asked],
+            [value for place in asked if (value := tensors[place]) is not None],
             [tangent for tangent in tangents if tangent is not None],
             create_graph=True,
             allow_unused=True,

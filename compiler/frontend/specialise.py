@@ -87,7 +87,7 @@ class SpecialisationWriter:
         """Write the draws from Python's generators, and what puts these back if the original code runs after all."""
         draws = [
             (self.names.fetch(owner.source, self.before), draw)
-            for owner, draw in self.recorder.graph.draws
+            for owner, draw in self.recorder.graph.drawn_numbers
             if owner.source
         ]
         if draws:
@@ -98,7 +98,7 @@ class SpecialisationWriter:
     def _original(self, function: Callable[..., object]) -> str:
         """Return the call of a function that runs the original code from its start."""
         call = f"{self.names.inject(function)}({', '.join(self.unit.parameters)})"
-        return f"(_drawn.put_back(), {call})[1]" if self.recorder.graph.draws else call
+        return f"(_drawn.put_back(), {call})[1]" if self.recorder.graph.drawn_numbers else call
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
         """Return the expression of what to call at the break: the callee's own unit where it can have one."""

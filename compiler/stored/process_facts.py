@@ -25,12 +25,7 @@ from .plain_data import Plain, is_library_code
 from .torch_switches import registered_aten_kernels, sees_calls, torch_build, torch_switches
 
 _SOURCE = Path(__file__).resolve().parent.parent
-_BY_TORCH = (
-    "/Meta",
-    "/CUDA",
-    "/MPS",
-    "/FuncTorchBatched",
-)  # what torch itself registers in Python for operators of ATen
+_BY_TORCH = ("/Meta", "/CUDA", "/MPS")  # what torch itself registers in Python for operators of ATen
 
 
 def process_facts() -> Plain:

@@ -116,7 +116,7 @@ class GraphBuilder(GraphInProgress):
         self.quiet: list[tuple[Value, Value]] = []  # flags, and that all of them are true
         self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
         self.questions = EntryQuestions(self.fx, self.placeholders)
-        self.draws: list[tuple[Value, object]] = []  # from Python's generators, in the program's order
+        self.drawn_numbers: list[tuple[Value, object]] = []  # from Python's generators, in the program's order
         self.is_dry = False  # what is being evaluated is dropped again
 
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
@@ -361,13 +361,13 @@ class GraphBuilder(GraphInProgress):
         """Return the tensor of a number that is drawn before the graph runs; see CaptureContext."""
         if self.is_dry or self.attempt.graph_free or len(self.levels) > 1:
             return None
-        source = Argument(f"_d{len(self.draws)}", words)
+        source = Argument(f"_d{len(self.drawn_numbers)}", words)
         with without_transforms():
             fake = make_fake(self.fake_mode, sample)
-        node = self.fx.placeholder(f"drawn_{len(self.draws)}")
+        node = self.fx.placeholder(f"drawn_{len(self.drawn_numbers)}")
         node.meta.update(example_value=fake, val=fake, source=words, origin=self.frames.here(), draws=True)
         set_entry_shape(node, fake)
-        self.draws.append((generator, draw))
+        self.drawn_numbers.append((generator, draw))
         self.placeholders[node] = (source, sample)
         tensor = self.by_fake[id(fake)] = TensorValue(node, fake, torch.Tensor, source)
         return tensor
@@ -397,7 +397,7 @@ class GraphBuilder(GraphInProgress):
         """Return whether something may be made before capture; see CaptureContext."""
         values = any("val" in node.meta for node in self.fx.nodes if node.op != "placeholder")
         return (
-            not (values or self.draws)
+            not (values or self.drawn_numbers)
             and self.effects.count() == (0, 0)
             and len(self.levels) == 1
             and self.attempt.may_start
