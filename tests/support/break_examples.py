@@ -533,12 +533,14 @@ def fitted(x):
     ),
     "function-mode": Example(
         """
+import sys
+
 from torch.overrides import TorchFunctionMode
 
 
 class Watching(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        print(function)
+        print(function, file=sys.stderr)
         return function(*args, **(kwargs or {}))
 
 
