@@ -1,6 +1,6 @@
 """The result of a break that the program only stores is not guarded: a new random number needs no recompilation."""
 
-import random
+import secrets
 
 import torch
 
@@ -12,8 +12,8 @@ corpus = Corpus()
 @corpus.program(torch.ones(3), graphs=2, breaks=1)
 def stored_and_not_used(x):
     x = x + 1
-    probability = random.uniform(0, 1)
-    if x.shape[0] > 5 and probability < 0.5:
+    number = secrets.randbelow(10)
+    if x.shape[0] > 5 and number < 5:
         return x
     return x * 2
 
@@ -21,7 +21,7 @@ def stored_and_not_used(x):
 @corpus.program(torch.ones(3), graphs=2, breaks=1)
 def dropped(x):
     x = x + 1
-    random.uniform(0, 1)
+    secrets.randbelow(10)
     return x * 2
 
 

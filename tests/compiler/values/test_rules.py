@@ -38,7 +38,7 @@ MODULES = (
     "numpy.linalg numpy.random operator os os.path random re statistics string textwrap threading time torch "
     "torch.distributed.distributed_c10d torch.distributed._functional_collectives "
     "torch.autograd torch.compiler torch.fft torch.func torch.jit torch.linalg torch.nn.functional torch.nn.init "
-    "torch.random torch.special torch.utils.checkpoint types typing"
+    "torch.onnx torch.random torch.special torch.utils.checkpoint types typing"
 ).split()
 CLASSES = (
     *(kind for kind in vars(builtins).values() if isinstance(kind, type)),

@@ -21,8 +21,9 @@ def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x * 0.5 + z, 1) + (1 - x) * 2
 
 
-X = torch.randn(64, 32, generator=torch.Generator().manual_seed(1))
-W = torch.randn(32, 32, generator=torch.Generator().manual_seed(2)) * 0.2
+# Doubles: with floats, other orders of the same sums differ by more than a tolerance that would see a fault.
+X = torch.randn(64, 32, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+W = torch.randn(32, 32, generator=torch.Generator().manual_seed(2), dtype=torch.float64) * 0.2
 
 
 def answer(function: object) -> list[torch.Tensor]:

@@ -69,6 +69,14 @@ def with_truth(value: bool) -> Thing:
     return Thing()
 
 
+def counted(x: Any, flags: Any) -> Any:
+    """Branch on small tensors in a loop."""
+    for _ in range(2):
+        if flags.sum() > 0:
+            x = x + 1
+    return x
+
+
 scale = 2.0
 
 
@@ -341,6 +349,16 @@ case(
     "stranger",
 )
 case(
+    "data",
+    GuardKind.DATA,
+    counted,
+    lambda: (X, torch.ones(2)),
+    lambda: (X, -torch.ones(2)),
+    f"what the branches from {{file}}:{counted.__code__.co_firstlineno + 3} on ask of flags",
+    "True, True",
+    "False, False",
+)
+case(
     "state",
     GuardKind.STATE,
     lambda x: x * 2,
@@ -457,7 +475,7 @@ def test_the_line_is_the_users(name: str) -> None:
     line = this.body.__code__.co_firstlineno
     if found.origin is not None:
         assert found.origin.file == this.body.__code__.co_filename
-        assert found.origin.line in (line, line + 1, 52, 57)
+        assert found.origin.line in (line, line + 1, line + 3, 52, 57)
     else:
         assert this.kind in (GuardKind.STATE, GuardKind.DISTINCT, GuardKind.STORAGES, GuardKind.EXPRESSION)
 
