@@ -26,6 +26,7 @@ from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
 from . import batch_norm, creation, float_math, indexing, pointwise, reductions, windows  # noqa: F401  the tables fill on import
+from .needed_values import needed_nodes
 from .registry import LoweringCall, lowering_of
 from .size_reader import SizeReader
 from .views import VIEWS
@@ -74,6 +75,7 @@ class _Lowering:
         self.gate = gate
         counts = {name: hint for name, hint in hints.items() if isinstance(hint, int)}
         self.read = SizeReader(counts, lowest_sizes(gm.graph))
+        self.needed = needed_nodes(gm.graph)
         self.device = device_of(gm)
         self.sizes: list[str] = []
         self.fractions: list[str] = []
@@ -175,7 +177,7 @@ class _Lowering:
     def _try_lowering(self, node: fx.Node) -> str | None:
         """Lower a call to loops, or return why not."""
         target = node.target
-        if not node.users and not may_be_dropped(node):
+        if node not in self.needed and not may_be_dropped(node):
             return "it is there for its error"
         rule = lowering_of(target)
         view = VIEWS.get(target) if isinstance(target, OpOverload) and rule is None else None
@@ -268,7 +270,7 @@ class _Lowering:
             arguments.append(self._whole(name, fake))
         mutated = self._mutated(node, args)
         # an operator without facts may do anything; one without readers is there for its error
-        unread = not listed or not (node.users or may_be_dropped(node))
+        unread = not listed or not (node in self.needed or may_be_dropped(node))
         ordered = facts is None or unread or is_random(node.target) or is_mutating(node.target)
         self.writer.extern(
             Extern(

@@ -62,3 +62,34 @@ def test_a_product_of_two_dtypes_that_nobody_reads(call):
     with pytest.raises(RuntimeError) as ours:
         plumbline.compile(program, backend="aot_eager")(x, y)
     assert str(ours.value) == str(eagers.value)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("like", [torch.zeros_like, lambda x: x.new_ones(x.shape), lambda x: torch.empty_like(x) * 0])
+def test_a_call_of_which_only_the_size_is_read(like, backend):
+    def program(x, places):
+        return like(x[places].exp() + 1)
+
+    x, places = torch.ones(2), torch.tensor([10, 1])
+    compiled = plumbline.compile(program, backend=backend)
+    assert compiled(x, torch.tensor([0, 1])).shape == (2,)
+    with pytest.raises(IndexError) as eagers:
+        program(x, places)
+    with pytest.raises(IndexError) as ours:
+        compiled(x, places)
+    assert str(ours.value) == str(eagers.value)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(2,), ()])
+def test_an_unread_batch_norm_without_channels(shape, training):
+    def program(x):
+        torch.batch_norm(x, None, None, torch.ones(1), torch.ones(1), training, 0.1, 1e-5, False)
+        return x + 1
+
+    with pytest.raises((IndexError, RuntimeError)) as eagers:
+        program(torch.ones(shape))
+    with pytest.raises(eagers.type) as ours:
+        plumbline.compile(program, backend="aot_eager")(torch.ones(shape))
+    assert str(ours.value) == str(eagers.value)

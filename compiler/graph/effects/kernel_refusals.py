@@ -118,6 +118,7 @@ def _demand_elements(x: torch.Tensor, *_: object, **_named: object) -> None:
 
 
 def _demand_elements_in_training(*args: Any, **named: object) -> None:
+    args[0].size(1)  # the channels: torch raises where there is no such dimension
     if any(value is True for value in (*args, *named.values())):
         _demand_elements(*args)
 
