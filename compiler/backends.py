@@ -123,8 +123,10 @@ def _is_guarded(graph: torch.fx.GraphModule) -> bool:
 def register_backend(backend: Backend, name: str | None = None) -> Backend:
     """Register a callable (graph module, example inputs) -> callable under a name; usable as a decorator.
 
-    Raises UserError for a name that is taken.
+    Raises UserError for a name that is taken, and for what cannot be called.
     """
+    if not callable(backend):
+        raise UserError(f"{backend!r} cannot be called", hint="give the backend first, then its name")
     chosen = name or str(getattr(backend, "__name__", type(backend).__name__))
     if chosen in _BACKENDS or chosen in _USERS:
         raise UserError(f"a backend named {chosen!r} exists", hint="choose another name")

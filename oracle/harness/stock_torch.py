@@ -123,6 +123,11 @@ class StockCandidate:
         )
 
 
+def registered_backends() -> list[str]:
+    """Return all names of backends that stock takes now, users' own among them."""
+    return list(torch.compiler.list_backends(exclude_tags=()))
+
+
 class StockTorch:
     """Stock torch.compile with the backends of the ladder and the rung beside it."""
 

@@ -100,9 +100,15 @@ class LaneCall:
     real: list[Tensor]
 
     @property
+    def inner_roundoff(self) -> float:
+        """Return the roundoff inside eager's kernel, which converts first where the result is to be less precise."""
+        kept = [real.dtype for real in self.real if real.dtype.is_floating_point or real.dtype.is_complex]
+        return internal_roundoff(kept or self.dtypes)
+
+    @property
     def is_double(self) -> bool:
         """Return whether eager's kernel is as precise as the lanes are."""
-        return internal_roundoff(self.dtypes) == DOUBLE
+        return self.inner_roundoff == DOUBLE
 
     @property
     def has_inner_noise(self) -> bool:
@@ -186,7 +192,7 @@ def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor
     """Return inner noise a row, the amplification a row, and output roundoff a result."""
     amplification = plan.amplification_of(call)[rows]
     quiet = call.facts.moving or call.facts.jumping or call.facts.fixed or call.facts.converting
-    inner = 0.0 if quiet else internal_roundoff(call.dtypes)
+    inner = 0.0 if quiet else call.inner_roundoff
     outer = [_output_roundoff(call, real.dtype) for real in call.real]
     return plan.inner_amplification_of(call)[rows] * inner, amplification, outer
 

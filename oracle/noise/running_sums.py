@@ -41,7 +41,7 @@ def running_sum_error(facts: OperatorFacts, args: Any, outputs: list[Tensor]) ->
 def _summed(terms: Tensor, args: Any) -> list[int]:
     argument = args[1] if len(args) > 1 and args[1] is not None else []
     dims = [argument] if isinstance(argument, int) else list(argument)
-    return sorted(d % terms.dim() for d in dims) if dims else list(range(terms.dim()))
+    return sorted(d % terms.dim() for d in dims) if dims and terms.dim() else list(range(terms.dim()))
 
 
 def _loop_error(rows: Tensor) -> Tensor:

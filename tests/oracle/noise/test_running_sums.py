@@ -48,3 +48,29 @@ def test_one_dropped_term_is_seen(x):
 def test_long_chains_are_split():
     rows = torch.full((4 * LONGEST_CHAIN, 1), 0.1)
     assert _loop_error(rows) < 4.5 * _loop_error(rows[:LONGEST_CHAIN])
+
+
+@pytest.mark.parametrize("again", [lambda x: x.sum(-1), lambda x: x.mean(0), lambda x: torch.nansum(x, -1)])
+def test_a_sum_over_a_dimension_of_a_scalar_keeps_its_noise(again):
+    x = torch.randn(64, generator=torch.Generator().manual_seed(0))
+
+    def program(x):
+        return again((x - x.mean()).sum())
+
+    assert check(program, (x,), compiled=lambda x: program(x) - 2.4e-7).kind is VerdictKind.NOISE
+
+
+@pytest.mark.parametrize("reduce", [torch.sum, torch.mean])
+def test_a_sum_in_a_narrower_dtype_has_the_noise_of_that_one(reduce):
+    x = torch.randn(520, generator=torch.Generator().manual_seed(294903)).double() * 1e5
+
+    def program(x):
+        return reduce(x, dtype=torch.float32)
+
+    def one_by_one(x):
+        total = x.float().numpy().cumsum(dtype="float32")[-1]
+        return torch.tensor(total / (len(x) if reduce is torch.mean else 1))
+
+    verdict = check(program, (x,), compiled=one_by_one)
+    assert not verdict.failed, str(verdict)
+    assert check(program, (x,), compiled=lambda x: reduce(x[1:], dtype=torch.float32)).kind is VerdictKind.WRONG
