@@ -80,7 +80,9 @@ def _hash_of(tensor: Tensor) -> bytes:
     with torch.no_grad():
         plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
         size = plain.numel() * plain.element_size()
-        memory = (ctypes.c_char * size).from_address(plain.data_ptr()) if size else b""
+        if size and not plain.data_ptr():  # zeros that are stored nowhere: autograd makes such gradients
+            plain = plain.clone()
+        memory = (ctypes.c_char * size).from_address(plain.data_ptr()) if size and plain.data_ptr() else b""
         return xxhash.xxh3_128_digest(memory)
 
 

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from plumbline.oracle import check
 from plumbline.oracle import equal_memory as under_test
-from plumbline.oracle.equal_memory import equal_memory, equal_storages
+from plumbline.oracle.equal_memory import digest_of, equal_memory, equal_storages
 
 
 @pytest.fixture(params=["library", "torch"])
@@ -48,3 +49,22 @@ def test_bytes_that_mean_other_values_are_not_equal():
     value = torch.randn(4, dtype=torch.complex64)
     assert not equal_memory(value, value.clone().conj())
     assert not equal_memory(value.imag, value.conj().imag)  # the second is lazily negated
+
+
+def test_zeros_that_are_stored_nowhere_have_a_digest():
+    """Autograd makes such gradients: the judge read at their address, which is none."""
+    x = torch.ones(8, requires_grad=True)
+    (zeros,) = torch.autograd.grad(torch.sgn(x).sum(), x)
+    assert zeros.data_ptr() == 0
+    assert digest_of(zeros) == digest_of(torch.zeros(8))
+
+
+def test_a_program_with_such_gradients_is_judged():
+    def program(x):
+        return torch.erf(x), torch.sgn(x)
+
+    def rounded(x):
+        value, sign = program(x)
+        return value * (1 + 2**-23), sign
+
+    assert not check(program, (torch.linspace(-1, 1, 8, requires_grad=True),), compiled=rounded).failed
