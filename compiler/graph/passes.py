@@ -18,7 +18,7 @@ from ..base.nested import leaves
 from ..base.options import Options
 from ..base.seam import planting
 from ..base.torch_facts import OpOverload, lazy_module
-from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
+from .aliasing import escaping_roots, memory_root, mutated_roots, view_source, written_nodes
 from .checks import memory_groups, verify, verify_pass
 from .dynamic_sizes import is_symbolic, same_layout
 from .effects.data_failures import may_fail_on_data
@@ -278,8 +278,15 @@ def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mu
         return True
     if in_backward(second) and not in_backward(first) and (one in escaping or _visible_results(one, escaping)):
         return True  # the caller may write to it before the backward: eager's formula computes a value of its own
+    if (one in escaping) is not (other in escaping) and _is_read_late(other if one in escaping else one):
+        return True  # as above: what eager has saved is another tensor than the one that the caller gets
     seen, seen_too = _visible_results(one, escaping | mutated), _visible_results(other, escaping | mutated)
     return bool(seen & seen_too) or any(part in mutated for call in (one, other) for part in call.users)
+
+
+def _is_read_late(node: fx.Node) -> bool:
+    """Return whether a backward reads a value of the forward, directly or through views."""
+    return any(in_backward(user) or (view_source(user) is node and _is_read_late(user)) for user in node.users)
 
 
 def _visible_results(call: fx.Node, visible: set[fx.Node]) -> set[object]:

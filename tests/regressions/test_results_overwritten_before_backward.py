@@ -30,3 +30,19 @@ def test_a_quotient_is_not_kept_for_its_own_backward(backend):
 )  # fmt: skip
 def test_a_write_to_a_result_ends_the_backward_where_eagers_ends(name):
     assert outcome(name, "aot_eager") in (EQUAL, RAISED)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_saved_value_is_not_the_equal_one_that_the_caller_gets(backend):
+    def program(x):
+        return x.exp().sin().sum(), x.exp()
+
+    def gradient(call):
+        x = torch.linspace(-1, 1, 3, requires_grad=True)
+        total, result = call(x)
+        with torch.no_grad():
+            result.fill_(7)
+        return torch.autograd.grad(total, x)[0]
+
+    compiled = plumbline.compile(program, backend=backend)
+    torch.testing.assert_close(gradient(compiled), gradient(program))
