@@ -16,11 +16,7 @@ from ..base.events import (
     stage,
 )
 from ..base.noted_warnings import noted_warnings
-from ..base.torch_facts import (
-    hidden_tensor_hooks,
-    quiet_fake_runs,
-    set_grad_mode,
-)
+from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded

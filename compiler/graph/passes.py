@@ -286,7 +286,13 @@ def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mu
 
 def _is_read_late(node: fx.Node) -> bool:
     """Return whether a backward reads a value of the forward, directly or through views."""
-    return any(in_backward(user) or (view_source(user) is node and _is_read_late(user)) for user in node.users)
+    pending = [node]  # views of views may be deeper than Python's stack
+    while pending:
+        here = pending.pop()
+        if any(map(in_backward, here.users)):
+            return True
+        pending.extend(user for user in here.users if view_source(user) is here)
+    return False
 
 
 def _visible_results(call: fx.Node, visible: set[fx.Node]) -> set[object]:

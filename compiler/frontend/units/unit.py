@@ -24,11 +24,7 @@ from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
 from ...base.stack_room import has_room
-from ...base.torch_facts import (
-    calls_module_plainly,
-    has_foreign_modes,
-    outside_transforms,
-)
+from ...base.torch_facts import calls_module_plainly, has_foreign_modes, outside_transforms
 from ...bytecode.instruction import Decoded, decode
 from ...bytecode.resume_chain import Place, make_chain_function
 from ...bytecode.resume_code import NULL, VALUE
