@@ -246,9 +246,6 @@ class CompiledCall:
             if parts.departs is not None and parts.departs(arguments, sizes):
                 return self._as_it_is(arguments)
             inputs = [arguments[position] for position in positions]
-            if parts.paths.are_watched(inputs):
-                record(RanEagerly("captured graph", "autograd", _WATCHED, _WITHOUT_HOOKS, None))
-                return self._as_it_is(arguments)
             try:
                 if signature.writes:
                     return run_before_hooks_fail(
@@ -315,5 +312,3 @@ def _is_traced(gm: fx.GraphModule, gate: Gate) -> bool:
 
 
 _CORRECT = "correct the operator's shape rule (torch.library.register_fake), or report it where it is torch's"
-_WATCHED = "an input with hooks gets a gradient from some results only"
-_WITHOUT_HOOKS = "compute the results that it belongs to in a compiled function of their own"

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,9 @@ from ..graph.owned_inputs import Spend, spending
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
+from .history_reach import GradientPaths
 from .independent_results import ResultPart, parts_with, spent_with
+from .side_doors import left_at, open_doors, put_gates
 from .tangent_layouts import Layout
 
 Values = Sequence[torch.Tensor]
@@ -41,14 +44,14 @@ class CompiledPair:
     tangents: tuple[int, ...]
     layouts: Callable[[Sizes], tuple[Layout, ...]]
     backward_for: Callable[[Pattern, Sizes], "CompiledBackward"]
-    unreached: frozenset[int] = frozenset()
+    paths: GradientPaths = field(default_factory=GradientPaths)
     parts: tuple[ResultPart, ...] = ()
     again: CapturedAgain | None = None
-    apply: Callable[..., Any] = field(init=False)
+    whole: Callable[..., Any] = field(init=False)
     several: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.apply = make_function(self)
+        self.whole = make_function(self)
         self.several = sum(self.signature.requires_grad) > 1
 
     def __call__(self, tensors: Sequence[object], sizes: Sizes) -> Values:
@@ -58,19 +61,27 @@ class CompiledPair:
         with torch.enable_grad():  # the program itself switches grad mode on
             return self._run(tensors, sizes)
 
+    def apply(self, sizes: Sizes, *tensors: Any) -> Any:
+        """Run forward as one step of history."""
+        return self.whole(sizes, *tensors)
+
     def _run(self, originals: Sequence[object], sizes: Sizes) -> Values:
-        tensors = originals
-        if self.unreached:
-            tensors = [_apart(value) if place in self.unreached else value for place, value in enumerate(tensors)]
+        tensors, paths = [*originals], self.paths
+        for place in paths.unreached:
+            tensors[place] = _apart(tensors[place])
+        doors = open_doors(paths, tensors) if paths.partial else ()
         drawn = generator_states(self.again.draws) if self.again and self.again.draws else ()
-        found: Values = self.apply(sizes, *tensors)
+        found: Values = (self.whole if doors else self.apply)(sizes, *tensors)
         results, anchor = found[:-1], found[-1]
+        context: Any = anchor.grad_fn
+        if doors:
+            context.doors = doors
+            put_gates(doors, results, self.tangents, context, partial(_gradients, context, self))
         if self.several:
             for value, needs in zip(results, self.signature.requires_grad, strict=False):
-                if needs and not value.is_complex():  # torch has no such step for complex numbers
+                if needs and value.grad_fn is context and not value.is_complex():  # torch has none for complex numbers
                     # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
-        context: Any = anchor.grad_fn
         context.noted, context.drawn = self.again.note(originals) if self.again else None, drawn
         context.parts = [_part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts]
         return results
@@ -106,22 +117,32 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph one that has a history."""
-            pattern = tuple(gradients[index] is not None for index in pair.tangents)
-            kept, anchor = _kept(ctx, pair, pattern)
-            if torch.is_grad_enabled():
-                if (again := gradients_with_history(ctx, pair, gradients)) is not None:
-                    return (None, *again)
-                if anchor is None:  # nothing to hang a refusal on, and silence would lose a term
-                    raise _second_refused()
-            ends = not (pair.parts or torch.is_grad_enabled() or keeps_graph())
-            with torch.no_grad():
-                results = _backward(ctx, pair, kept.values, gradients, ends=ends)
-            if pair.parts and not keeps_graph():
-                _keep_others(ctx, pair, kept, pattern)
-            return (None, *(refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
+            found = _gradients(ctx, pair, gradients, ends=not keeps_graph())
+            return (None, *(left_at(ctx.doors, found) if ctx.doors else found))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
+
+
+def _gradients(
+    ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...], *, ends: bool
+) -> tuple[torch.Tensor | None, ...]:
+    """Return a gradient or None per input, from one per result; ends: nobody needs what was kept for these results."""
+    pattern = tuple(gradients[index] is not None for index in pair.tangents)
+    kept, anchor = _kept(ctx, pair, pattern)
+    if torch.is_grad_enabled():
+        if (again := gradients_with_history(ctx, pair, gradients)) is not None:
+            return again
+        if anchor is None:  # nothing to hang a refusal on, and silence would lose a term
+            raise _second_refused()
+    frees = ends and not (pair.parts or torch.is_grad_enabled())
+    with torch.no_grad():
+        results = _backward(ctx, pair, kept.values, gradients, ends=frees)
+    if pair.parts and ends:
+        _keep_others(ctx, pair, kept, pattern)
+    if not torch.is_grad_enabled():
+        return results
+    return refuse_second(anchor, (*gradients, *(door.token for door in ctx.doors)), results)
 
 
 def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
@@ -133,7 +154,7 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     if len(pair.tangents) > 1:  # what is no result of this step can be read without the others
         sources["returned"] = tuple(value.detach() for value in returned)
     ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
-    ctx.freed, ctx.parts = False, []
+    ctx.freed, ctx.parts, ctx.doors = False, [], ()
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)

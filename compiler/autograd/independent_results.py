@@ -42,7 +42,7 @@ def independent_results(values: Sequence[torch.Tensor]) -> tuple[Group, ...]:
         if value.grad_fn is not None:
             reached[value.grad_fn] = reached.get(value.grad_fn, 0) | 1 << place
     spends = [0] * len(values)
-    for node in _from_above(tuple(reached)):
+    for node in steps_from_above(list(reached)):
         for source in _sources(node):
             reached[source] = reached.get(source, 0) | reached[node]
         if _has_saved_tensors(node):
@@ -62,7 +62,7 @@ def _sources(node: Node) -> list[Node]:
     return [source for source, _ in node.next_functions if source is not None]
 
 
-def _from_above(roots: Sequence[Node]) -> list[Node]:
+def steps_from_above(roots: Sequence[Node]) -> list[Node]:
     """Return all steps of histories, each before those that it leads to."""
     ended: list[Node] = []
     seen: set[Node] = set()

@@ -40,10 +40,11 @@ from ..graph.tracer import (
     demand_untouched_generator,
     watched_generator,
 )
-from .analyze import Analysis, StateBefore, TracedCall, analyze, leaves_behind
+from .analyze import Analysis, StateBefore, TracedCall, analyze
 from .call_signature import CallSignature
 from .dynamic_arguments import TracedSizes
 from .functionalize import Functionalizer
+from .history_reach import reach_of
 from .independent_results import Group, independent_results
 from .joint_program import JointProgram
 from .partition import JointGraph
@@ -58,7 +59,7 @@ class Traced:
     a gradient, in the order of the graph's last outputs; empty without gradients.  forward_targets: the operators of
     the forward, to tell whether two traces ran the same program.  sizes: the dynamic ones.
     recorded: the calls as they were recorded, writes and all, with the outputs of `joint`; kept where the program asks.
-    visited: inputs that histories of the values lead to, with a gradient or without.
+    reach: for each input, from which of the values with a gradient a history leads to it, gradient or none.
     independent: groups of the values with a gradient (see independent_results).
     """
 
@@ -69,7 +70,7 @@ class Traced:
     forward_targets: tuple[object, ...]
     sizes: TracedSizes
     recorded: fx.GraphModule | None = None
-    visited: frozenset[int] = frozenset()
+    reach: tuple[frozenset[int], ...] = ()
     independent: tuple[Group, ...] = ()
 
 
@@ -188,11 +189,9 @@ class _Run:
         self.worker.take(list(self.recorder.graph.nodes))
         return indexes, [None if g is None else self.recorder.node_of(g) for g in results]
 
-    def visited(self, analysis: Analysis, tangents: Sequence[int]) -> frozenset[int]:
-        """Return the inputs that the histories of some returned values lead to; to be asked before the backward."""
-        values = [analysis.objects[index] for index in tangents]
-        leaves = {id(leaf) for leaf in [*values, *leaves_behind(values)]}
-        return frozenset(index for index, primal in enumerate(self.primals) if id(primal) in leaves)
+    def reach(self, analysis: Analysis, tangents: Sequence[int]) -> tuple[frozenset[int], ...]:
+        """Return for each input which of some returned values lead to it; to be asked before the backward."""
+        return reach_of([analysis.objects[index] for index in tangents], self.primals)
 
     def recorded(self, analysis: Analysis, gradients: Sequence[fx.Node | None]) -> fx.GraphModule:
         """Return what was recorded as a graph with the outputs of the joint graph."""
@@ -269,7 +268,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     targets = tuple(node.target for node in run.worker.result.graph.nodes if node.op == "call_function")
     needs = analysis.signature.requires_grad
     chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
-    visited = run.visited(analysis, chosen)
+    reach = run.reach(analysis, chosen) if chosen else ()
     independent = independent_results([analysis.objects[index] for index in chosen]) if tangents is None else ()
     wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
     recorded = run.recorded(analysis, found) if program.keeps_recorded else None
@@ -296,7 +295,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
         targets,
         run.sizes,
         recorded=recorded,
-        visited=visited,
+        reach=reach,
         independent=independent,
     )
 

@@ -108,6 +108,7 @@ __all__ = [
     "print_options",
     "quiet_fake_failures",
     "quiet_fake_runs",
+    "running_backward",
     "running_gradient_number",
     "set_default_dtype",
     "set_grad_mode",
@@ -128,6 +129,7 @@ __all__ = [
     "variable_functions",
     "weak_reference",
     "while_loop",
+    "will_run",
     "with_torch_function_state",
     "without_dispatch",
     "without_dispatch_modes",
@@ -137,9 +139,19 @@ __all__ = [
 ]
 
 
+def running_backward() -> int:
+    """Return the number of the backward that the autograd engine runs on this thread, -1 outside of one."""
+    return torch._C._current_graph_task_id()
+
+
 def backward_is_running() -> bool:
     """Return whether the autograd engine is running a backward on this thread."""
-    return torch._C._current_graph_task_id() != -1
+    return running_backward() != -1
+
+
+def will_run(step: Any) -> bool:
+    """Return whether the backward that runs now visits a step of history, or has (what nobody takes is not kept)."""
+    return torch._C._will_engine_execute_node(step)
 
 
 def functorch_is_active() -> bool:

@@ -17,7 +17,6 @@ from ...base.torch_facts import OpOverload, hidden_tensor_hooks
 from ...graph.tracer import Decomposition
 from ..call_signature import CallSignature
 from ..dynamic_arguments import Fits
-from .gradient_paths import GradientPaths
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
@@ -65,7 +64,6 @@ class FormParts:
 
     signature: CallSignature
     names: tuple[str, ...]
-    paths: GradientPaths
     run: Run
     fits: Fits | None
     departs: Departs | None = None

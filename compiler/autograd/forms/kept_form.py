@@ -17,6 +17,7 @@ from ..call_wrappers import run_plain, without_base
 from ..captured_again import Differentiable, captured_again
 from ..dynamic_arguments import Fits, formula
 from ..function import CompiledBackward, CompiledPair, Pattern
+from ..history_reach import GradientPaths, PartialInputs
 from ..joint_program import JointProgram
 from ..tangent_layouts import layouts_at
 from .form_parts import (
@@ -30,7 +31,6 @@ from .form_parts import (
 )
 from .form_place import FormPlace
 from .gradient_form import GradientForm, KeptBackward, backward_key
-from .gradient_paths import GradientPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class KeptForm:
     """A form on disk, without its code and its constants.
 
     condition: Python text over names, the dynamic sizes in order, that says for which it is right; empty for all.
-    unreached, uneven: see GradientPaths.  gradient: None where nothing has a gradient.
+    unreached, partial: see GradientPaths.  gradient: None where nothing has a gradient.
     """
 
     signature: CallSignature
     names: tuple[str, ...]
     condition: str
     unreached: frozenset[int]
-    uneven: bool
+    partial: tuple[PartialInputs, ...]
     gradient: GradientForm | None
 
 
@@ -65,7 +65,7 @@ def kept_form(
     demand_history_allowed(form.signature)
     constants = constants_of_plain(constants_data)
     forward = place.load_part(code).call
-    paths = GradientPaths(form.unreached, form.uneven, bool(context.gm.meta.get(HOOKED)))
+    paths = GradientPaths(form.unreached, form.partial, bool(context.gm.meta.get(HOOKED)))
     gradient = form.gradient
     run: Run
     if gradient is None:
@@ -80,11 +80,11 @@ def kept_form(
             tangents=gradient.tangents,
             layouts=layouts_at(gradient.layouts, form.names),
             backward_for=KeptBackwards(context, program, gradient, place),
-            unreached=paths.unreached,
+            paths=paths,
             parts=gradient.parts,
             again=captured_again(program, what, arguments, paths.unreached),
         )
-    return FormParts(form.signature, form.names, paths, run, fits)
+    return FormParts(form.signature, form.names, run, fits)
 
 
 def plain_run(forward: Callable[..., Tensors], constants: tuple[torch.Tensor, ...], signature: CallSignature) -> Run:

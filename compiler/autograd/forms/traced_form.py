@@ -16,6 +16,7 @@ from ...stored.graph_store import description_of
 from ...stored.plain_data import Plain, plain_value
 from ..captured_again import Differentiable, captured_again
 from ..function import CompiledPair
+from ..history_reach import GradientPaths
 from ..independent_results import ResultPart, parts_of
 from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
@@ -29,8 +30,6 @@ from .form_parts import FormContext, FormParts, Run, demand_history_allowed, dem
 from .form_place import FormPlace, with_condition
 from .form_validation import FormValidation
 from .gradient_form import GradientForm, target_names
-from .gradient_paths import GradientPaths
-from .gradient_reach import gradient_paths
 from .kept_form import KeptForm, plain_constants, plain_run
 
 
@@ -45,7 +44,7 @@ def traced_form(
         traced = trace_call(program)
     demand_written_apart(traced.signature, arguments)
     joint = simplified(traced.joint, "joint", context.options, recompute=context.recompute)
-    paths = gradient_paths(traced, joint.graph.graph, bool(context.gm.meta.get(HOOKED)))
+    paths = GradientPaths.of(traced.reach, len(traced.joint.tangents), bool(context.gm.meta.get(HOOKED)))
     demand_history_allowed(traced.signature)
     if traced.signature.is_differentiable:
         with stage("partition"):
@@ -62,7 +61,7 @@ def traced_form(
     for label in traced.sizes.fixed():
         record(FellBack("dynamic sizes", f"the traced operations need {label} to be what it is in this call"))
     departs = validation.departs if validation is not None else None
-    return FormParts(traced.signature, tuple(traced.sizes.symbols), paths, run, traced.sizes.condition(), departs)
+    return FormParts(traced.signature, tuple(traced.sizes.symbols), run, traced.sizes.condition(), departs)
 
 
 def _cut(context: FormContext, program: JointProgram, joint: JointGraph) -> Partition:
@@ -107,7 +106,7 @@ def _compile_pair(context: FormContext, backwards: Backwards, paths: GradientPat
         tangents=known.tangents,
         layouts=layouts_at(known.layouts, list(traced.sizes.symbols)),
         backward_for=backwards,
-        unreached=paths.unreached,
+        paths=paths,
         parts=known.parts,
         again=captured_again(backwards.program, what, arguments, paths.unreached),
     )
@@ -132,7 +131,7 @@ def _keep(
         part = description_of(forward)
         condition = with_condition(part, traced.sizes.condition_text())
         names = tuple(traced.sizes.symbols)
-        form = KeptForm(traced.signature, names, condition, paths.unreached, paths.uneven, gradient)
+        form = KeptForm(traced.signature, names, condition, paths.unreached, paths.partial, gradient)
         return plain_value(form), plain_constants(traced.constants), part.content
 
     place.keep(content)

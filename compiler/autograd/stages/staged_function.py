@@ -60,11 +60,16 @@ class StagedPair(CompiledPair):
     """A compiled pair with a backward in stages; `backward_for` is asked only where not all of it is wanted."""
 
     stages: tuple[CompiledStage, ...] = ()
+    chain: Callable[..., Any] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the chain."""
         CompiledPair.__post_init__(self)
-        self.apply = _make_chain(self)
+        self.chain = _make_chain(self)
+
+    def apply(self, sizes: Sizes, *tensors: Any) -> Any:
+        """Run forward as a chain of steps of history."""
+        return self.chain(sizes, *tensors)
 
 
 def _make_chain(pair: StagedPair) -> Callable[..., Any]:

@@ -1,0 +1,69 @@
+"""From which results of a graph their histories lead to which of its inputs.
+
+In eager every result has a history of its own, and what is not part of it is never visited: hooks there are not called.
+A compiled graph is one step of history for all results, and the engine visits everything behind it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .independent_results import steps_from_above
+
+
+@dataclass(frozen=True, slots=True)
+class PartialInputs:
+    """Inputs to which the histories of some results lead, and of others not.
+
+    tangents: these results, by their place among those with a gradient.  inputs: by their number.
+    """
+
+    tangents: frozenset[int]
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientPaths:
+    """Which inputs of a graph the histories of its results lead to.
+
+    unreached: inputs, by their number, that none leads to.  partial: those that only some lead to.  hooked: whether the
+    program puts hooks on inputs when the graph has run.
+    """
+
+    unreached: frozenset[int] = frozenset()
+    partial: tuple[PartialInputs, ...] = ()
+    hooked: bool = False
+
+    @classmethod
+    def of(cls, reach: Sequence[frozenset[int]], tangents: int, hooked: bool) -> "GradientPaths":
+        """Return the paths. reach: as reach_of tells.  tangents: how many results have a gradient."""
+        unreached = frozenset(number for number, places in enumerate(reach) if not places)
+        if len(unreached) == len(reach):
+            return cls(hooked=hooked)
+        groups: dict[frozenset[int], list[int]] = {}
+        for number, places in enumerate(reach):
+            if 0 < len(places) < tangents:
+                groups.setdefault(places, []).append(number)
+        partial = tuple(PartialInputs(places, tuple(numbers)) for places, numbers in groups.items())
+        return cls(unreached, partial, hooked)
+
+
+def reach_of(values: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> tuple[frozenset[int], ...]:
+    """Return for each input the places of the values whose history leads to it; to be asked before their backward."""
+    reached: dict[object, int] = {}
+    leaves: dict[int, int] = {}  # from which values each leaf is reached, as bits
+    for place, value in enumerate(values):
+        if value.grad_fn is not None:
+            reached[value.grad_fn] = reached.get(value.grad_fn, 0) | 1 << place
+        else:
+            leaves[id(value)] = leaves.get(id(value), 0) | 1 << place
+    for step in steps_from_above([value.grad_fn for value in values if value.grad_fn is not None]):
+        leaf = getattr(step, "variable", None)
+        if leaf is not None:
+            leaves[id(leaf)] = leaves.get(id(leaf), 0) | reached[step]
+        for source, _ in step.next_functions:
+            if source is not None:
+                reached[source] = reached.get(source, 0) | reached[step]
+    bits = [leaves.get(id(one), 0) for one in inputs]
+    return tuple(frozenset(place for place in range(len(values)) if found >> place & 1) for found in bits)
