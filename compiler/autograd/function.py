@@ -14,10 +14,10 @@ from ..graph.effects.undo import generator_states
 from ..graph.owned_inputs import Spend, spending
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
-from .captured_again import CapturedAgain
-from .history_reach import GradientPaths
-from .independent_results import ResultPart, parts_with, spent_with
-from .side_doors import left_at, open_doors, put_gates
+from .histories.captured_again import CapturedAgain
+from .histories.history_reach import GradientPaths
+from .histories.independent_results import ResultPart, parts_with, spent_with
+from .histories.side_doors import left_at, open_doors, put_gates
 from .tangent_layouts import Layout
 
 Values = Sequence[torch.Tensor]

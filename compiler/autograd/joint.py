@@ -44,8 +44,8 @@ from .analyze import Analysis, StateBefore, TracedCall, analyze
 from .call_signature import CallSignature
 from .dynamic_arguments import TracedSizes
 from .functionalize import Functionalizer
-from .history_reach import reach_of
-from .independent_results import Group, independent_results
+from .histories.history_reach import reach_of
+from .histories.independent_results import Group, independent_results
 from .joint_program import JointProgram
 from .partition import JointGraph
 from .value_graph import ValueGraph

@@ -27,7 +27,7 @@ from ...stored.graph_store import description_of
 from ...stored.plain_data import Plain, plain_value
 from ..dynamic_arguments import Fits, formula
 from ..function import CompiledBackward, Pattern
-from ..independent_results import kept_for
+from ..histories.independent_results import kept_for
 from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
 from ..partition import JointGraph, Partition, backward_graph, stamp_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...stored.plain_data import Plain, plain_value
-from ..independent_results import ResultPart
+from ..histories.independent_results import ResultPart
 from ..tangent_layouts import Layout
 
 Pattern = tuple[bool, ...]

@@ -14,10 +14,10 @@ from ...graph.promises import going_on
 from ...stored.plain_data import NotPlain, Plain, plain_value, value_of_plain
 from ..call_signature import CallSignature
 from ..call_wrappers import run_plain, without_base
-from ..captured_again import Differentiable, captured_again
 from ..dynamic_arguments import Fits, formula
 from ..function import CompiledBackward, CompiledPair, Pattern
-from ..history_reach import GradientPaths, PartialInputs
+from ..histories.captured_again import Differentiable, captured_again
+from ..histories.history_reach import GradientPaths, PartialInputs
 from ..joint_program import JointProgram
 from ..tangent_layouts import layouts_at
 from .form_parts import (

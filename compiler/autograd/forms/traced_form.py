@@ -14,10 +14,10 @@ from ...graph.graph_failure import report_graph_failure
 from ...graph.graph_printing import graph_text
 from ...stored.graph_store import description_of
 from ...stored.plain_data import Plain, plain_value
-from ..captured_again import Differentiable, captured_again
 from ..function import CompiledPair
-from ..history_reach import GradientPaths
-from ..independent_results import ResultPart, parts_of
+from ..histories.captured_again import Differentiable, captured_again
+from ..histories.history_reach import GradientPaths
+from ..histories.independent_results import ResultPart, parts_of
 from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
 from ..partition import JointGraph, Partition, partition

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import plumbline
-from plumbline.compiler.autograd.independent_results import independent_results
+from plumbline.compiler.autograd.histories.independent_results import independent_results
 
 TWICE = "Trying to backward through the graph a second time"
 

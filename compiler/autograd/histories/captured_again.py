@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import fx
 
-from ..base.torch_facts import lazy_module
-from ..graph.effects.call_effects import Drawn
-from ..graph.effects.undo import HOOKED, GeneratorState, effects_of
-from ..graph.fx_nodes import add_output, copy_node
-from ..graph.graph_interpreter import interpret
-from ..graph.node_values import outputs, placeholders
-from .call_signature import CallSignature, OutputKind
-from .joint_program import JointProgram
+from ...base.torch_facts import lazy_module
+from ...graph.effects.call_effects import Drawn
+from ...graph.effects.undo import HOOKED, GeneratorState, effects_of
+from ...graph.fx_nodes import add_output, copy_node
+from ...graph.graph_interpreter import interpret
+from ...graph.node_values import outputs, placeholders
+from ..call_signature import CallSignature, OutputKind
+from ..joint_program import JointProgram
 
 Noted = tuple["weakref.ref[torch.Tensor]", int]  # an input of a call, and how often it had been written to
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import torch
 
-from ..base.torch_facts import apply_function, keeps_graph, running_backward, set_version, will_run
+from ...base.torch_facts import apply_function, keeps_graph, running_backward, set_version, will_run
 from .history_reach import GradientPaths
 
 Gradients = tuple[torch.Tensor | None, ...]
@@ -34,7 +34,7 @@ class Ask(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Seen:
+class _Heard:
     """What the gates in front of a door were given in one backward, by result, and how the graph is asked for more."""
 
     step: Any
@@ -49,7 +49,7 @@ class _Post:
 
     places: tuple[int, ...]
     left: dict[int, Gradients] = field(default_factory=dict)
-    seen: dict[int, _Seen] = field(default_factory=dict)
+    seen: dict[int, _Heard] = field(default_factory=dict)
     over: int = -1
 
 
@@ -101,7 +101,12 @@ class _Gate(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, result: torch.Tensor, place: int, seen: Callable[[], _Seen], posts: list[_Post], *tokens: torch.Tensor
+        ctx: Any,
+        result: torch.Tensor,
+        place: int,
+        seen: Callable[[], _Heard],
+        posts: list[_Post],
+        *tokens: torch.Tensor,
     ) -> torch.Tensor:
         """Return the result."""
         ctx.place, ctx.seen, ctx.posts = place, seen, posts
@@ -150,7 +155,7 @@ def put_gates(
         if behind:
             result, posts, tokens = results[place], [door.post for door in behind], [door.token for door in behind]
             version = result._version
-            apply_function(_Gate, result, place, lambda: _Seen(step, ask, count), posts, *tokens)
+            apply_function(_Gate, result, place, lambda: _Heard(step, ask, count), posts, *tokens)
             set_version(result, version)  # it has not changed
 
 

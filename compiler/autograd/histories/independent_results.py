@@ -13,7 +13,7 @@ import torch
 from torch import fx
 from torch.autograd.graph import Node
 
-from ..graph.node_values import outputs, placeholders
+from ...graph.node_values import outputs, placeholders
 
 Group = tuple[frozenset[int], frozenset[int]]  # places of results, and of those whose backward theirs ends
 
