@@ -235,7 +235,7 @@ def difference(expected: Any, actual: Any, tolerance: float, path: str = "") -> 
             found = difference(left, right, tolerance, _deeper(path, expected, position))
             if found:
                 return found if position or not isinstance(left, str) else _whole(path, expected, actual)
-        return "" if len(expected) == len(actual) else _whole(path, expected, actual)
+        return "" if len(expected) == len(actual) else _whole(path, expected, actual) + _only_in(expected, actual)
     if type(expected) is not type(actual) or not _same_atoms(expected, actual, tolerance):
         return _whole(path, expected, actual)
     return ""
@@ -243,6 +243,13 @@ def difference(expected: Any, actual: Any, tolerance: float, path: str = "") -> 
 
 def _whole(path: str, expected: Any, actual: Any) -> str:
     return f"{path}: {_short(actual)}, plain Python has {_short(expected)}"
+
+
+def _only_in(expected: tuple[Any, ...], actual: tuple[Any, ...]) -> str:
+    """Return the words for what the longer one has behind the end of the other."""
+    longer, shorter = sorted((expected, actual), key=len, reverse=True)
+    owner = "plain Python" if longer is expected else "only the compiled one"
+    return f"; {owner} has {_short(longer[len(shorter)])} behind it"
 
 
 def _deeper(path: str, node: Observed, position: int) -> str:

@@ -41,6 +41,9 @@ TOLERANCE = 1e-4
 """How far numbers of kernels and traced graphs may be from eager's; the eager backend has to be exact."""
 
 ASPECTS = ("result", "printed text", "warnings", "random numbers", "modes", "state")
+STACK_FULL = (("the stack was full",),)
+"""What is observed of a call that ended so, in place of the aspects."""
+
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -113,7 +116,7 @@ def _records(program: PythonProgram, namespace: dict[str, Any], borrowed: "_Borr
         if CALL in statement:
             observed = _call(statement, namespace)
             if observed is None:  # how far the program came before the stack was full is not its own doing
-                return [*records, CallRecord(statement, _observed(("raises", RecursionError()), "", [], {}, ()))]
+                return [*records, CallRecord(statement, STACK_FULL)]
             records.append(CallRecord(statement, observed))
         else:
             _change(statement, namespace)
@@ -301,7 +304,9 @@ def _first_difference(
     expected: list[CallRecord], actual: list[CallRecord], tolerance: float
 ) -> tuple[Finding | None, str]:
     for number, (left, right) in enumerate(zip(expected, actual, strict=False)):
-        for aspect, one, other in zip(ASPECTS, left.observed, right.observed, strict=True):
+        if left.observed is STACK_FULL:  # compiled code takes less of it: calls are inlined
+            return None, ""
+        for aspect, one, other in zip(ASPECTS, left.observed, right.observed, strict=right.observed is not STACK_FULL):
             found = difference(one, other, tolerance)
             if found:
                 sentence = f"{aspect} of call {number + 1} ({left.statement}){found}"

@@ -54,6 +54,15 @@ def written(step, change):
     return run
 
 
+def test_compiled_code_may_need_less_of_the_stack():
+    deep = program_of("return x if n == 0 else step(x, n - 1)", "r0 = step(x0, 100000)", parameters="x, n")
+    found = try_python_program(deep, Replaced(lambda step: lambda x, n: x), "eager")
+    assert found.signature is None
+    shallow = program_of("return x", "r0 = step(x0)")
+    found = try_python_program(shallow, Replaced(lambda step: raising(RecursionError())), "eager")
+    assert found.signature is not None
+
+
 DIFFERENCES = {
     "another number": ("return x * 2", lambda step: lambda x: x * 3, "result"),
     "another type": ("return [x]", lambda step: lambda x: (x,), "result"),
