@@ -103,9 +103,14 @@ def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> li
         namespace["step"] = wrap(namespace["step"])
         borrowed = _Borrowed(program.module)
         try:
-            return _records(program, namespace, borrowed)
+            return next(_in_a_frame_that_suspends(lambda: _records(program, namespace, borrowed)))
         finally:
             borrowed.put_back()
+
+
+def _in_a_frame_that_suspends(run: Callable[[], list[CallRecord]]) -> Iterator[list[CallRecord]]:
+    """Yield what a function returns; an exception that it leaves as being handled ends with this frame."""
+    yield run()
 
 
 def _records(program: PythonProgram, namespace: dict[str, Any], borrowed: "_Borrowed") -> list[CallRecord]:
@@ -215,9 +220,15 @@ def _observed(
         without_addresses(printed),
         words,
         drawn,
-        (torch.is_grad_enabled(), str(torch.get_default_dtype()), torch.is_autocast_enabled("cpu")),
+        (torch.is_grad_enabled(), str(torch.get_default_dtype()), torch.is_autocast_enabled("cpu"), _handled()),
         ("globals", *observer.named(sorted(state, key=lambda entry: entry[0]))),
     )
+
+
+def _handled() -> str:
+    """Return what the thread takes for the exception that is being handled: none between calls."""
+    kind = sys.exc_info()[0]
+    return "" if kind is None else kind.__name__
 
 
 def _change(statement: str, namespace: dict[str, Any]) -> None:

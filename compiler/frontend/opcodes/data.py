@@ -20,7 +20,7 @@ from ...values.python.operators import binary, compare, unary
 from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
 from ...values.value import CaptureContext, Raised, Value, defines
-from ..context.frame import NULL, FrameState
+from ..context.frame import NULL, FrameState, HandledValue
 from ..context.frame_stack import FrameStack
 from ..context.lifetimes import break_where_noticed
 from .opcode_table import opcode
@@ -67,8 +67,11 @@ def do_PUSH_NULL(frame: FrameState, instruction: Instruction) -> None:
 
 @opcode("COPY")
 def do_COPY(frame: FrameState, instruction: Instruction) -> None:
-    """Push a copy of a deeper entry."""
-    frame.stack.append(frame.stack[-instruction.argument])
+    """Push a copy of a deeper entry; that of a handler's state takes its place: what is raised on leaves it by that."""
+    value = frame.stack[-instruction.argument]
+    if isinstance(value, HandledValue):
+        frame.stack[-instruction.argument] = Constant(None)  # code that goes on behind here must not enter it again
+    frame.stack.append(value)
 
 
 @opcode("SWAP")
