@@ -1,98 +1,252 @@
 """Whether a campaign on a cluster, with workers killed on the way, finds what a serial one finds, and how much faster.
 
-    PYTHONPATH=tests python benchmarks/campaign_engines.py [--examples 2000] [--kill 2] [--seed 0]
+    PYTHONPATH=tests python benchmarks/campaign_engines.py [--examples 2000] [--kill 2] [--seed 0] [--mode graphs]
 
-A Dask cluster of two nodes on this machine, one worker process with one thread each. A planted compiler is wrong about
-some programs, so that there is something to find. `--kill` times, at random, a worker of the cluster is killed
-with SIGKILL. Printed: the findings of both runs, the rows that each left in its database, programs a second, and the
-ratio of the rates. Exits 1 where findings, verdicts or rows differ.
+A Dask cluster of two nodes on this machine, each a worker process with one thread. Both campaigns test a planted
+compiler, so that there is something to find: in `graphs` our own with tanh lowered as sin, in `guards` one that ignores
+a global. At random moments, `--kill` times, a node's process is killed with SIGKILL.
+
+The two campaigns are processes that advance in turns, a slice of programs each, so that what else the machine does
+meets both: slice n of one beside slice n of the other, and who begins alternates. Only the one whose turn it is runs.
+Printed: the findings and rows of both, seconds and processor seconds of each slice, the ratio of the whole
+campaigns (the imports of new workers included), and the median of the slices' ratios. Exits 1 where findings, verdicts
+or rows differ, or where a planned kill was not made.
 """
 
 import argparse
 import os
+import pickle
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from distributed import LocalCluster
 
 from plumbline.fuzz import recorded_campaign
-from plumbline.fuzz.campaign import CampaignReport, CampaignSettings
+from plumbline.fuzz.campaign import ROUND, CampaignReport, CampaignSettings, run_campaign
 from plumbline.reports.store import open_store
 from support.planted_faults import FreezingCompiler
+from support.wrong_operator import WrongOperator
+
+PLANTED = {
+    "graphs": (lambda: WrongOperator("tanh-as-sin"), "inductor"),
+    "guards": (lambda: FreezingCompiler("SCALE"), "eager"),
+}
+"""What is tested in each mode: a compiler and its backend."""
+SLICES = 10
 
 
 def main() -> int:
-    """Run both campaigns and compare them."""
+    """Run both campaigns in turns and compare them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--examples", type=int, default=2000)
     parser.add_argument("--kill", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--mode", choices=PLANTED, default="graphs")
+    parser.add_argument("--play", type=Path, help=argparse.SUPPRESS)  # a campaign in this process, for the parent
+    parser.add_argument("--engine", default="", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    recorded_campaign.find_compiler = lambda name, backend: FreezingCompiler("SCALE")  # type: ignore[assignment]  # planted
-    with tempfile.TemporaryDirectory() as folder:
-        serial = campaign(Path(folder) / "serial", asked.examples, asked.seed, "")
-        expected = serial.seconds / 2
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-            place = cluster.scheduler_address.replace("tcp", "dask")
-            with killing(cluster, asked.kill, expected, random.Random(asked.seed)) as killed:
-                together = campaign(Path(folder) / "cluster", asked.examples, asked.seed, place)
-        rows = [rows_of(Path(folder) / name) for name in ("serial", "cluster")]
-    for name, report, own_rows in zip(("serial", "cluster"), (serial, together), rows, strict=True):
-        print(f"{name}: {report.summary()}\n  {len(own_rows)} rows")
-    print(f"workers killed: {len(killed)}; throughput {serial.seconds / together.seconds:.2f}x of the serial run")
-    same = facts(serial) == facts(together) and rows[0] == rows[1]
+    if asked.play is not None:
+        return play(asked)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+    ):
+        place = cluster.scheduler_address.replace("tcp", "dask")
+        serial, together = Turns(Path(folder) / "serial", ""), Turns(Path(folder) / "cluster", place)
+        killed = in_turns(serial, together, Killer(cluster, asked.kill, random.Random(asked.seed)))
+        same = compared(serial, together)
+    print(f"workers killed: {killed} of {asked.kill}")
+    return int(not same or killed != asked.kill)
+
+
+@dataclass(slots=True)
+class Turns:
+    """A campaign in a process of its own, which advances by a slice at a time.
+
+    slices: programs so far, wall seconds and processor seconds of each slice.
+    """
+
+    folder: Path
+    engine: str
+    slices: list[tuple[int, float, float]] = field(default_factory=list)
+    process: Any = None
+
+    def start(self) -> None:
+        """Start the process; it waits for its first turn."""
+        command = [sys.executable, __file__, *sys.argv[1:], "--play", str(self.folder), "--engine", self.engine]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._line() == "ready"
+
+    def advance(self) -> bool:
+        """Let it run a slice; return whether the campaign goes on after it."""
+        started, before = time.monotonic(), processor_seconds()
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        word, _, count = self._line().partition(" ")
+        self.slices.append((int(count), time.monotonic() - started, processor_seconds() - before))
+        print(f"{self.folder.name}: {count} programs, {self.slices[-1][1]:.0f} s", file=sys.stderr, flush=True)
+        if word == "end":
+            assert self.process.wait() == 0
+        return word != "end"
+
+    def _line(self) -> str:
+        line = self.process.stdout.readline().strip()
+        while line and line.split()[0] not in ("ready", "at", "end"):
+            line = self.process.stdout.readline().strip()
+        if not line:
+            raise SystemExit(f"the campaign of {self.folder.name} ended with status {self.process.wait()}")
+        return str(line)
+
+    @property
+    def report(self) -> CampaignReport:
+        """Return what the campaign found, once it has ended."""
+        report = pickle.loads((self.folder / "report").read_bytes())
+        assert isinstance(report, CampaignReport)
+        return report
+
+    @property
+    def seconds(self) -> float:
+        """Return the wall seconds of all its turns."""
+        return sum(seconds for _, seconds, _ in self.slices)
+
+
+@dataclass(slots=True)
+class Killer:
+    """Kills nodes of the cluster: in `times` of the slices, drawn, and at a moment in each that is drawn as well."""
+
+    cluster: LocalCluster
+    times: int
+    draw: random.Random
+    killed: int = 0
+
+    def plan(self) -> set[int]:
+        """Return the slices in which a node is killed; not the first, in which they start."""
+        return set(self.draw.sample(range(1, SLICES - 1), self.times))
+
+    @contextmanager
+    def at_work(self, seconds: float) -> Iterator[None]:
+        """Kill a node within a slice that is expected to take some seconds."""
+        over = threading.Event()
+
+        def kill() -> None:
+            if not over.wait(self.draw.uniform(0.05, 0.6) * seconds):
+                os.kill(self.draw.choice(list(self.cluster.workers.values())).process.pid, signal.SIGKILL)
+                self.killed += 1
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def in_turns(serial: Turns, together: Turns, killer: Killer) -> int:
+    """Run both campaigns to their ends; return how many workers were killed."""
+    planned = killer.plan()
+    for one in (serial, together):
+        one.folder.mkdir()
+        one.start()
+    going = {serial.folder: True, together.folder: True}
+    number = 0
+    while any(going.values()):
+        for one in (serial, together) if number % 2 == 0 else (together, serial):
+            if not going[one.folder]:
+                continue
+            if one is together and number in planned:
+                with killer.at_work(together.slices[-1][1]):
+                    going[one.folder] = one.advance()
+            else:
+                going[one.folder] = one.advance()
+        number += 1
+    return killer.killed
+
+
+def compared(serial: Turns, together: Turns) -> bool:
+    """Print both campaigns; return whether they found and stored the same."""
+    for one in (serial, together):
+        print(f"{one.folder.name}: {one.report.summary()}\n  {len(rows_of(one.folder))} rows")
+        for failure in one.report.failures:
+            print(f"  {failure.signature}, example {failure.number}")
+    print("programs  serial s (cpu)  cluster s (cpu)  ratio")
+    ratios = []
+    for (count, alone, alone_cpu), (_, pair, pair_cpu) in zip(serial.slices, together.slices, strict=True):
+        ratios.append(alone / pair)
+        print(f"{count:8d}  {alone:8.1f} ({alone_cpu:.0f})  {pair:8.1f} ({pair_cpu:.0f})  {ratios[-1]:.2f}")
+    whole = serial.seconds / together.seconds
+    print(f"throughput {whole:.2f}x of the serial campaign; median of the slices {median(ratios):.2f}x")
+    same = facts(serial.report) == facts(together.report) and rows_of(serial.folder) == rows_of(together.folder)
     print("findings, verdicts and rows are the same" if same else "they differ")
-    return int(not same)
+    return same
 
 
-def campaign(folder: Path, examples: int, seed: int, engine: str) -> CampaignReport:
-    """Run one campaign into a folder and a database of its own."""
-    settings = CampaignSettings(examples, seed, folder / "found", shrink_tries=30)
-    place = str(folder / "results.sqlite")
-    folder.mkdir()
-    return recorded_campaign.run_recorded("guards", "planted", "eager", settings, place, print, engine=engine)
+def processor_seconds() -> float:
+    """Return the seconds that all processors of this machine were busy since it started, whatever with."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    idle = ticks[3] + ticks[4]
+    return (sum(ticks[:8]) - idle) / os.sysconf("SC_CLK_TCK")
+
+
+def play(asked: argparse.Namespace) -> int:
+    """Run one campaign into a folder and a database of its own; a slice for each line on standard input."""
+    compiler, backend = PLANTED[asked.mode]
+    recorded_campaign.find_compiler = lambda name, level: compiler()  # type: ignore[assignment]  # planted
+    recorded_campaign.run_campaign = in_slices(asked.examples)  # type: ignore[assignment]  # it waits at each border
+    print("ready", flush=True)
+    sys.stdin.readline()
+    settings = CampaignSettings(asked.examples, asked.seed, asked.play / "found", shrink_tries=30, shrink_seconds=600.0)
+    place = str(asked.play / "results.sqlite")
+    report = recorded_campaign.run_recorded(
+        asked.mode, "planted", backend, settings, place, lambda text: None, engine=asked.engine
+    )
+    (asked.play / "report").write_bytes(pickle.dumps(report))
+    print(f"end {report.examples}", flush=True)
+    return 0
+
+
+def in_slices(examples: int) -> Any:
+    """Return run_campaign() that stops at the end of each slice until a line comes."""
+
+    def run(*words: Any, on_progress: Any, **named: Any) -> CampaignReport:
+        border = examples // SLICES
+
+        def progress(report: CampaignReport) -> None:
+            nonlocal border
+            on_progress(report)
+            if border <= report.examples < examples and report.next_number % ROUND == 0:
+                border += examples // SLICES
+                print(f"at {report.examples}", flush=True)
+                sys.stdin.readline()
+
+        return run_campaign(*words, on_progress=progress, **named)
+
+    return run
 
 
 def facts(report: CampaignReport) -> object:
     """Return what a campaign found, without times."""
-    return [(one.signature, one.number) for one in report.failures], report.verdicts, report.duplicates, report.examples
+    failures = [(one.signature, one.number, one.example, one.repeats) for one in report.failures]
+    return failures, report.verdicts, report.duplicates, report.examples, report.shrink_tries
 
 
 def rows_of(folder: Path) -> list[tuple[str, str, int | None]]:
     """Return the rows of a campaign, without times and places."""
     with open_store(str(folder / "results.sqlite")) as store:
-        cases = store.cases(store.run().run_id)
+        (run,) = store.runs()
+        cases = store.cases(run.run_id)
     return sorted((row.test, row.outcome, row.judged_calls) for row in cases)
-
-
-@contextmanager
-def killing(cluster: LocalCluster, times: int, seconds: float, draw: random.Random) -> Iterator[list[int]]:
-    """Kill a worker of the cluster at random moments of the first `seconds`; yields the numbers of the processes."""
-    over, killed = threading.Event(), list[int]()
-
-    def kill() -> None:
-        for wait in sorted(draw.uniform(0.1, 0.8) * seconds for _ in range(times)):
-            if over.wait(max(0.0, started + wait - time.monotonic())):
-                return
-            nanny = draw.choice(list(cluster.workers.values()))
-            killed.append(nanny.process.pid)
-            os.kill(nanny.process.pid, signal.SIGKILL)
-
-    started = time.monotonic()
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        yield killed
-    finally:
-        over.set()
-        thread.join()
 
 
 if __name__ == "__main__":

@@ -9,18 +9,18 @@ do not depend on each other, so they may be tried side by side by an engine, and
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from plumbline.minifier.engines.engine_places import Engine
 from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
 from .corpus import save
-from .drawn_trial import DrawnTrial
-from .engines.engine_places import Engine
+from .drawn_trial import DrawnTrial, GivenTrial
 from .findings import FuzzSignature, TrialResult
 from .fuzzers import Fuzzer
 from .isolation import Workshop
@@ -137,8 +137,8 @@ def run_campaign(
     """Run a campaign to its end or to an interrupt and return the report; never raises what an example raises.
 
     on_failure: called with each distinct failure when it is shrunk (and saved).  on_progress: after each example.
-    report: of a campaign that was cut short, to go on with.  engine: tries the examples; a child of this process does
-    where none is given.  Failures are shrunk here.
+    report: of a campaign that was cut short, to go on with.  engine: tries the examples and what they are shrunk to; a
+    child of this process does where none is given.
     Raises UserError where the engine has lost its workers.
     """
     report = report or CampaignReport(mode.name, compiler.name, backend, options.seed)
@@ -226,7 +226,8 @@ class _Hunt:
             return
         budget = ShrinkBudget(self.options.shrink_tries, self.options.shrink_seconds)
         self.shrinking = trial
-        smallest = shrink(trial, self._try, self.mode.simpler, budget, self._keep)
+        at_once = self.engine.workers if self.engine is not None else 1
+        smallest = shrink(trial, self._try_all, self.mode.simpler, budget, self._keep, at_once=at_once)
         self.report.shrink_tries += budget.used
         if self._is_known(smallest):
             self.report.duplicates += 1
@@ -243,8 +244,18 @@ class _Hunt:
         assert trial.signature is not None
         return any(known.explains(trial.signature) for known in self.known)
 
+    def _try_all(self, examples: Sequence[Any]) -> list[TrialResult]:
+        """Try variants of an example, side by side where there is an engine."""
+        if self.engine is None:
+            return [self._try(example) for example in examples]
+        place = self.mode.name, self.compiler, self.report.backend
+        trials = self.engine.results(GivenTrial(*place, example) for example in examples)
+        return [self._counted(trial, example) for example, trial in zip(examples, trials, strict=True)]
+
     def _try(self, example: Any, backend: str | None = None) -> TrialResult:
-        trial = self.workshop.try_one(example, backend or self.report.backend)
+        return self._counted(self.workshop.try_one(example, backend or self.report.backend), example)
+
+    def _counted(self, trial: TrialResult, example: Any) -> TrialResult:
         self.report.cpu_seconds += trial.cpu_seconds
         return self._with_names(replace(trial, example=example))
 

@@ -1,11 +1,12 @@
-"""One example of a campaign as a task for an engine: drawn and tried wherever it runs."""
+"""Examples of a campaign as tasks for an engine: drawn, or given, and tried wherever the task runs."""
 
 import pickle
 from dataclasses import dataclass
+from typing import Any
 
+from plumbline.minifier.engines.task import Bench
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 
-from .engines.task import Bench
 from .findings import TrialResult
 from .fuzzers import find_fuzzer
 from .isolation import Involved, Workshop
@@ -26,9 +27,26 @@ class DrawnTrial:
 
     def run(self, bench: Bench) -> TrialResult:
         """Return the result; the child process that tries it is kept for the next one."""
-        key = self.fuzzer, pickle.dumps(self.compiler)
-        return bench.keep(key, self._workshop).try_drawn(self.seed, self.avoided, self.backend)
+        return _kept_workshop(bench, self.fuzzer, self.compiler).try_drawn(self.seed, self.avoided, self.backend)
 
-    def _workshop(self) -> Workshop:
-        mode, compiler = find_fuzzer(self.fuzzer), self.compiler
+
+@dataclass(frozen=True, slots=True)
+class GivenTrial:
+    """An example that is there already, a smaller one of a failing one: see Workshop.try_one.  Fields as above."""
+
+    fuzzer: str
+    compiler: CompilerUnderTest
+    backend: str
+    example: Any
+
+    def run(self, bench: Bench) -> TrialResult:
+        """Return the result; the child process that tries it is kept for the next one."""
+        return _kept_workshop(bench, self.fuzzer, self.compiler).try_one(self.example, self.backend)
+
+
+def _kept_workshop(bench: Bench, fuzzer: str, compiler: CompilerUnderTest) -> Workshop:
+    def made() -> Workshop:
+        mode = find_fuzzer(fuzzer)
         return Workshop(lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw)
+
+    return bench.keep((fuzzer, pickle.dumps(compiler)), made)

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from plumbline.minifier.engines.engine_places import find_engine
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.harness.known_compilers import available_compilers, find_compiler
 from plumbline.oracle.verdict import Verdict
@@ -20,7 +21,6 @@ from plumbline.reports.store import open_store
 from .campaign import CampaignReport, CampaignSettings, DistinctFailure, run_campaign
 from .campaign_state import CampaignState
 from .corpus import load, prepare_folder
-from .engines.engine_places import find_engine
 from .findings import FuzzSignature
 from .fuzzers import Fuzzer, find_fuzzer
 from .interruption import terminated_like_interrupted

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.minifier.engines.engine_places import find_engine
 from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.reports.atomic_file import write_whole
 from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CaseRow, identify_case
 from plumbline.reports.store import open_store
 
-from ..engines.engine_places import find_engine
 from ..findings import FuzzSignature
 from ..interruption import terminated_like_interrupted
 from .case_trial import CaseFault

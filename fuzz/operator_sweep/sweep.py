@@ -8,7 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..engines.engine_places import Engine
+from plumbline.minifier.engines.engine_places import Engine
+
 from .case_trial import CaseFault
 from .cases import DTYPES, SweepCase, SweepTask, read_case, shuffled_tasks
 from .contexts import RANK

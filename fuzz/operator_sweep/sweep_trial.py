@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..engines.task import Bench
+from plumbline.minifier.engines.task import Bench
+
 from .case_trial import CaseFault
 from .cases import SweepTask
 from .replay import Lost, TaskChild

@@ -16,8 +16,8 @@ from pathlib import Path
 from distributed import LocalCluster
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.fuzz.engines import dask_engine
-from plumbline.fuzz.engines.engine_places import find_engine
+from plumbline.minifier.engines import dask_engine
+from plumbline.minifier.engines.engine_places import find_engine
 from support.engine_tasks import Deadly, Kept, Raising, Square
 
 

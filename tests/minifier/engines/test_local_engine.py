@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.fuzz.engines.local_engine import AHEAD, MOST_LOSSES, LocalEngine
+from plumbline.minifier.engines.local_engine import AHEAD, MOST_LOSSES, LocalEngine
 from support.engine_tasks import Deadly, Kept, Raising, Square
 
 
@@ -27,6 +27,16 @@ def test_tasks_are_read_a_few_ahead_of_the_results():
     with LocalEngine(2) as engine, closing(engine.results(tasks())) as results:
         assert [next(results) for _ in range(5)] == [0, 1, 4, 9, 16]
         assert len(read) <= 5 + AHEAD * 2
+
+
+def test_a_result_may_ask_more_of_the_same_workers(tmp_path):
+    with LocalEngine(2) as engine:
+        asked = [
+            (result, list(engine.results([Square(result), Square(result + 1, 0.05)])))
+            for result in engine.results([*map(Square, range(12)), Deadly(tmp_path, 2)])
+        ]
+        results = [*(number**2 for number in range(12)), 2]
+        assert asked == [(result, [result**2, (result + 1) ** 2]) for result in results]
 
 
 def test_a_worker_that_dies_is_replaced_and_its_task_runs_again(tmp_path):

@@ -17,9 +17,14 @@ class Engine(Protocol):
     A worker that dies is replaced and its task is run again: a task may run twice, its result comes once.
     """
 
+    @property
+    def workers(self) -> int:
+        """Return how many tasks run at once."""
+
     def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """Yield the result of each task, in their order; the tasks are read a few ahead of the results.
 
+        Another call may be made, and read to its end, between two results of this one.
         Raises UserError where the workers are gone, RuntimeError for an exception of a task's.
         """
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from plumbline.fuzz.engines.worker_process import WorkerDied, WorkerProcess
+from plumbline.minifier.engines.worker_process import WorkerDied, WorkerProcess
 from support.engine_tasks import Kept, Raising, Square
 
 

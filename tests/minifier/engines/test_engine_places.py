@@ -4,9 +4,9 @@ import pytest
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.fuzz.campaign import CampaignSettings, run_campaign
-from plumbline.fuzz.engines.engine_places import find_engine
-from plumbline.fuzz.engines.local_engine import LocalEngine
 from plumbline.fuzz.fuzzers import find_fuzzer
+from plumbline.minifier.engines.engine_places import find_engine
+from plumbline.minifier.engines.local_engine import LocalEngine
 from support.planted_compilers import OffByOneCompiler
 
 

@@ -61,13 +61,18 @@ class DaskEngine:
         """Leave the cluster; its workers stay."""
         self._client.close(timeout=CONNECT_SECONDS)
 
+    @property
+    def workers(self) -> int:
+        """Return how many threads the workers of the cluster have now."""
+        return max(1, sum(self._client.nthreads().values()))
+
     def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """Yield the result of each task, in their order; see Engine."""
         source = iter(tasks)
         ahead: deque[tuple[Task, Any]] = deque()
         try:
             while True:
-                window = AHEAD * max(1, sum(self._client.nthreads().values()))
+                window = AHEAD * self.workers
                 for task in itertools.islice(source, max(0, window - len(ahead))):  # fewer workers than before
                     ahead.append((task, self._submitted(task)))
                 if not ahead:

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from plumbline.fuzz.engines.task import Bench
+from plumbline.minifier.engines.task import Bench
 
 
 def test_one_thing_is_kept_and_closed():
