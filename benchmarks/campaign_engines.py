@@ -228,7 +228,8 @@ def in_slices(examples: int) -> Any:
             if border <= report.examples < examples and report.next_number % ROUND == 0:
                 border += examples // SLICES
                 print(f"at {report.examples}", flush=True)
-                sys.stdin.readline()
+                if not sys.stdin.readline():
+                    raise SystemExit("nobody waits for this campaign")
 
         return run_campaign(*words, on_progress=progress, **named)
 

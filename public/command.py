@@ -89,7 +89,7 @@ _engine = click.option(
     "--engine",
     default="",
     metavar="PLACE",
-    help="Where programs are tried: local or local:4 for workers of this machine, dask://HOST:PORT for a cluster's.",
+    help="Where it is done: local or local:4 for workers of this machine, dask://HOST:PORT for a cluster's.",
 )
 
 
@@ -483,6 +483,7 @@ def bundles(number: int | None, clear: bool) -> int:
 @click.option("--minutes", default=20.0, show_default=True, metavar="N", help="Time of each of a package's two runs.")
 @click.option("--brief", is_flag=True, help="Run fewer tests: those that the list's field `brief` chooses.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table to this file as well.")
+@_engine
 def projects(
     names: tuple[str, ...],
     compilers: tuple[str, ...],
@@ -493,32 +494,31 @@ def projects(
     minutes: float,
     brief: bool,
     out: Path | None,
+    engine: str,
 ) -> int:
     """Run the tests of real packages plainly and judged, and print what the judge saw; exit with 1 if a test was lost.
 
     Each package gets an environment of its own below --work, which sees the packages that are installed here. Packages
     and their tests come from where pip and git get them.
     """
-    from plumbline.pytest_plugin.projects.project_environment import prepare
     from plumbline.pytest_plugin.projects.project_list import chosen_projects, read_projects, shortened
-    from plumbline.pytest_plugin.projects.project_run import ProjectResult, run_project
     from plumbline.pytest_plugin.projects.project_table import project_table
+    from plumbline.pytest_plugin.projects.project_trial import ProjectTrial, run_trials
     from plumbline.pytest_plugin.variants import LADDER
 
     chosen = [shortened(each) if brief else each for each in chosen_projects(read_projects(place), names)]
     listed = LADDER if backends == "all" else tuple(backends.split(","))
     under = ",".join(f"{compiler}:{name}" for compiler in compilers for name in listed) or backends
+    folders = {"work": work.absolute(), "checkouts": checkouts.absolute() if checkouts else None}
+    trials = [ProjectTrial(project=each, backends=under, seconds=minutes * 60, **folders) for each in chosen]
     results = []
-    for project in chosen:
-        print(f"{project.name} {project.version} ...", file=sys.stderr, flush=True)
-        try:
-            made = prepare(project, work.absolute(), checkouts.absolute() if checkouts else None)
-            results.append(run_project(project, made, work.absolute(), under, minutes * 60))
-        except UserError as error:
-            results.append(ProjectResult(project=project, trouble=error.one_line()))
-        for test in results[-1].lost:
+    for result in run_trials(trials, engine):
+        results.append(result)
+        name = f"{result.project.name} {result.project.version}"
+        print(f"{name}: {result.trouble or 'done'}", file=sys.stderr, flush=True)
+        for test in result.lost:
             print(f"  lost: {test}", file=sys.stderr)
-        for test in results[-1].vacuous:
+        for test in result.vacuous:
             print(f"  not judged: {test}", file=sys.stderr)
         if out is not None:  # after each package: a run may be cut short
             out.write_text(project_table(results), encoding="utf-8")

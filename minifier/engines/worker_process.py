@@ -4,6 +4,7 @@ A process of its own, and not a fork of the one that asks: workers of clusters h
 daemons, which may have no children of multiprocessing's.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -62,9 +63,10 @@ class WorkerProcess:
         return self.receive()
 
     def close(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, whatever it is doing, and what it has started."""
         self.connection.close()
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
 

@@ -6,7 +6,6 @@ torch is never installed: the one that is here is what is judged.
 import os
 import site
 import subprocess
-import sys
 import tarfile
 import venv
 from dataclasses import dataclass
@@ -92,4 +91,4 @@ def _run(command: list[str], project: Project) -> None:
     if status:
         what = f"{project.name} cannot be prepared"
         hint = f"try it by hand: {' '.join(command)}"
-        raise UserError(what, where=sys.argv[0], why=last, hint=hint)
+        raise UserError(what, where="plumbline projects", why=last, hint=hint)
