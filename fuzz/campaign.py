@@ -20,7 +20,9 @@ from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
 from .corpus import save
-from .drawn_trial import DrawnTrial, GivenTrial
+from .coverage.lead import Lead, LedDraw
+from .culprits import culprit_name
+from .drawn_trial import DrawnTrial, GivenTrial, workshop_of
 from .findings import FuzzSignature, TrialResult
 from .fuzzers import Fuzzer
 from .isolation import Workshop
@@ -40,6 +42,7 @@ class CampaignSettings:
     examples: how many are judged, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
     saved, None to keep them in memory only.  most_failures: the campaign ends after this many distinct failures.
     seconds: of wall time, None without a limit.  known: signatures that are not reported again.
+    led: what is drawn follows what was reached, see coverage/lead.py.
     """
 
     examples: int
@@ -50,6 +53,7 @@ class CampaignSettings:
     shrink_seconds: float = SHRINK_SECONDS
     seconds: float | None = None
     known: tuple[FuzzSignature, ...] = ()
+    led: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class DistinctFailure:
 
     repeats: it failed again when it was tried once more.  stage: the first backend of the ladder that fails so.
     number: of the example it was found in.  file: where it is saved, None when it is not.  departing_stage: the stage
-    of our own compiler that first departs from the one before, in words; empty where none does.
+    of our own compiler that first departs from the one before, in words; empty where none does.  culprit: the step of
+    our own compiler that is to blame, see culprits.py; empty where none is known.
     """
 
     signature: FuzzSignature
@@ -70,6 +75,7 @@ class DistinctFailure:
     number: int = 0
     file: Path | None = None
     departing_stage: str = ""
+    culprit: str = ""
 
 
 @dataclass(slots=True)
@@ -78,7 +84,7 @@ class CampaignReport:
 
     examples: how many programs were judged.  verdicts: how many had each kind.  duplicates: failures that an earlier
     one explains.  notes: remarks that are not failures, with counts.  next_number: of the example to go on with.
-    cpu_seconds: of the attempts and the compilers they started, shrinking included.
+    cpu_seconds: of the attempts and the compilers they started, shrinking included.  lead: of a campaign that is led.
     """
 
     mode: str
@@ -95,6 +101,7 @@ class CampaignReport:
     shrink_tries: int = 0
     next_number: int = 0
     interrupted: bool = False
+    lead: Lead | None = None
 
     @property
     def per_cpu_minute(self) -> float:
@@ -119,6 +126,7 @@ class CampaignReport:
             + (" (interrupted)" if self.interrupted else ""),
             f"verdicts: {kinds or 'none'}",
         ]
+        lines += [self.lead.summary()] if self.lead is not None else []
         lines += [f"{count}x {note}" for note, count in self.notes.most_common(10)]
         return "\n".join(lines)
 
@@ -142,6 +150,8 @@ def run_campaign(
     Raises UserError where the engine has lost its workers.
     """
     report = report or CampaignReport(mode.name, compiler.name, backend, options.seed)
+    if options.led and report.lead is None:
+        report.lead = Lead()
     hunt = _Hunt(mode, compiler, options, report, on_failure, engine)
     before, started = report.seconds, time.monotonic()
     try:
@@ -181,8 +191,9 @@ class _Hunt:
     ) -> None:
         self.mode, self.compiler, self.options, self.report = mode, compiler, options, report
         self.on_failure, self.engine = on_failure, engine
-        self.workshop = Workshop(lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw)
+        self.workshop = workshop_of(mode, compiler)
         self.shrinking: TrialResult | None = None
+        self.led: dict[int, LedDraw | None] = {}
 
     @property
     def known(self) -> tuple[FuzzSignature, ...]:
@@ -195,13 +206,17 @@ class _Hunt:
         first = report.next_number
         numbers = range(first, first - first % ROUND + ROUND)
         avoided = tuple(signature.involved for signature in self.known)
+        plan: list[LedDraw | None] = [None] * len(numbers)
+        if report.lead is not None:
+            plan = [*report.lead.plan(report.seed, numbers)]
+        self.led = dict(zip(numbers, plan, strict=True))
         if self.engine is None:
-            for number in numbers:
-                yield number, self.workshop.try_drawn(f"{report.seed}:{number}", avoided, report.backend)
+            for number, led in self.led.items():
+                yield number, self.workshop.try_drawn(f"{report.seed}:{number}", avoided, report.backend, led)
             return
         tasks = (
-            DrawnTrial(self.mode.name, self.compiler, report.backend, f"{report.seed}:{number}", avoided)
-            for number in numbers
+            DrawnTrial(self.mode.name, self.compiler, report.backend, f"{report.seed}:{number}", avoided, led)
+            for number, led in self.led.items()
         )
         with closing(self.engine.results(tasks)) as results:
             yield from zip(numbers, results, strict=True)
@@ -214,6 +229,9 @@ class _Hunt:
         report.cpu_seconds += trial.cpu_seconds
         report.verdicts.update(dict(trial.kinds) or {trial.verdict.kind.value: 1})
         report.notes.update(trial.notes)
+        led = self.led.get(number)
+        if report.lead is not None and led is not None:
+            report.lead.take(report.seed, number, led, trial)
         for failing in (trial, *trial.others):
             if failing.signature is not None and len(report.failures) < self.options.most_failures:
                 self._consider(failing, number)
@@ -229,12 +247,13 @@ class _Hunt:
         at_once = self.engine.workers if self.engine is not None else 1
         smallest = shrink(trial, self._try_all, self.mode.simpler, budget, self._keep, at_once=at_once)
         self.report.shrink_tries += budget.used
-        if self._is_known(smallest):
+        culprit = "" if self._is_known(smallest) else self._culprit(smallest)
+        if self._is_known(smallest) or (culprit and culprit in (known.culprit for known in self.report.failures)):
             self.report.duplicates += 1
         else:
             self.workshop.close()  # the last try runs in a fresh process
             repeats = same_failure(self._try(smallest.example), smallest)
-            self._report(smallest, repeats, self._stage(smallest), number)
+            self._report(smallest, repeats, self._stage(smallest), number, culprit)
         self.shrinking = None
 
     def _keep(self, trial: TrialResult) -> None:
@@ -274,24 +293,38 @@ class _Hunt:
         return backend
 
     def _departing_stage(self, trial: TrialResult, stage: str) -> str:
-        """Return which stage of our own compiler departs; asked in a process of its own, which may die."""
+        """Return which stage of our own compiler departs."""
         if self.report.compiler != "plumbline" or stage == LADDER[0]:
             return ""
+        return self._asked_apart(trial.example, self.mode.departing_stage)
 
-        def located(example: Any, backend: str) -> TrialResult:
+    def _culprit(self, trial: TrialResult) -> str:
+        """Return which step of our own compiler is to blame."""
+        signature = trial.signature
+        if self.report.compiler != "plumbline" or signature is None:
+            return ""
+        return self._asked_apart(
+            trial.example,
+            lambda example: culprit_name(self.mode, self.compiler, self.report.backend, example, signature),
+        )
+
+    def _asked_apart(self, example: Any, question: Callable[[Any], str]) -> str:
+        """Return the answer of a process of its own, which may die; then it is empty."""
+
+        def asked(example: Any, backend: str) -> TrialResult:
             del backend
-            verdict = Verdict(VerdictKind.EQUAL, "asked for the stage only")
-            return TrialResult(verdict, details={"stage": self.mode.departing_stage(example)})
+            verdict = Verdict(VerdictKind.EQUAL, "a question about an example, no trial")
+            return TrialResult(verdict, details={"answer": question(example)})
 
-        with Workshop(located) as workshop:
-            return str((workshop.try_one(trial.example).details or {}).get("stage", ""))
+        with Workshop(asked) as workshop:
+            return str((workshop.try_one(example).details or {}).get("answer", ""))
 
     def keep_unshrunk(self) -> None:
         """Report the failure as far as it was shrunk when the campaign was interrupted."""
         if self.shrinking is not None:
             self._report(self.shrinking, True, "", self.report.next_number - 1)
 
-    def _report(self, trial: TrialResult, repeats: bool, stage: str, number: int) -> None:
+    def _report(self, trial: TrialResult, repeats: bool, stage: str, number: int, culprit: str = "") -> None:
         assert trial.signature is not None
         report = self.report
         verdict = replace(trial.verdict, stage=stage or None)
@@ -302,7 +335,7 @@ class _Hunt:
             file = save(self.options.folder, trial.signature, trial.example, script, verdict, place)
         departing = self._departing_stage(trial, stage)
         failure = DistinctFailure(
-            trial.signature, trial.example, verdict, script, repeats, stage, number, file, departing
+            trial.signature, trial.example, verdict, script, repeats, stage, number, file, departing, culprit
         )
         report.failures.append(failure)
         self.shrinking = None  # an interrupt from here on finds it reported

@@ -10,6 +10,7 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
 
 from .campaign import CampaignReport, CampaignSettings
+from .coverage.lead import Lead
 from .findings import FuzzSignature
 from .program_data import from_plain, to_plain
 
@@ -39,6 +40,7 @@ class CampaignState:
             "seconds": report.seconds,
             "cpu_seconds": report.cpu_seconds,
             "verdicts": dict(report.verdicts),
+            "lead": report.lead.to_plain() if report.lead is not None else None,
             "known": [to_plain(signature) for signature in signatures],
         }
         write_whole(self.file, json.dumps(data, indent=1) + "\n")
@@ -51,8 +53,20 @@ class CampaignState:
         report.next_number, report.examples = int(data["next_number"]), int(data["examples"])
         report.duplicates, report.seconds = int(data["duplicates"]), float(data["seconds"])
         report.cpu_seconds, report.verdicts = float(data["cpu_seconds"]), Counter(data["verdicts"])
+        if data.get("lead") is not None:
+            report.lead = self._lead(data["lead"])
         known = tuple(from_plain(FuzzSignature, one) for one in data["known"])
         return report, replace(options, known=known)
+
+    def _lead(self, data: Any) -> Lead:
+        try:
+            return Lead.from_plain(data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._unreadable(f"its lead: {type(error).__name__}: {error}") from None
+
+    def _unreadable(self, why: str) -> UserError:
+        hint = "delete it, or run without --resume"
+        return UserError("cannot read the state of the campaign", where=str(self.file), why=why[:80], hint=hint)
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -60,7 +74,5 @@ class CampaignState:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            hint = "delete it, or run without --resume"
-            what = "cannot read the state of the campaign"
-            raise UserError(what, where=str(self.file), why=str(error)[:80], hint=hint) from None
+            raise self._unreadable(str(error)) from None
         return data

@@ -7,14 +7,15 @@ from typing import Any
 from plumbline.minifier.engines.task import Bench
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 
+from .coverage.lead import LedDraw
 from .findings import TrialResult
-from .fuzzers import find_fuzzer
+from .fuzzers import Fuzzer, find_fuzzer
 from .isolation import Involved, Workshop
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnTrial:
-    """An example of one seed: see Workshop.try_drawn.
+    """An example of one seed, or one that a lead draws: see Workshop.try_drawn.
 
     fuzzer: its name.  compiler: one that can be pickled, as those of the known compilers can.
     """
@@ -24,10 +25,12 @@ class DrawnTrial:
     backend: str
     seed: str
     avoided: Involved
+    led: LedDraw | None = None
 
     def run(self, bench: Bench) -> TrialResult:
         """Return the result; the child process that tries it is kept for the next one."""
-        return _kept_workshop(bench, self.fuzzer, self.compiler).try_drawn(self.seed, self.avoided, self.backend)
+        workshop = _kept_workshop(bench, self.fuzzer, self.compiler)
+        return workshop.try_drawn(self.seed, self.avoided, self.backend, self.led)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,15 @@ class GivenTrial:
         return _kept_workshop(bench, self.fuzzer, self.compiler).try_one(self.example, self.backend)
 
 
+def workshop_of(mode: Fuzzer, compiler: CompilerUnderTest) -> Workshop:
+    """Return a workshop that draws and tries what a fuzzer does."""
+    return Workshop(
+        lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw, foretell=mode.foretell
+    )
+
+
 def _kept_workshop(bench: Bench, fuzzer: str, compiler: CompilerUnderTest) -> Workshop:
     def made() -> Workshop:
-        mode = find_fuzzer(fuzzer)
-        return Workshop(lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw)
+        return workshop_of(find_fuzzer(fuzzer), compiler)
 
     return bench.keep((fuzzer, pickle.dumps(compiler)), made)

@@ -58,6 +58,8 @@ class TrialResult:
     example: what failed; smaller than what was tried where a part of it fails alone.  programs: how many were judged.
     kinds: how many programs had each kind of verdict, where there were several.  others: further failures.
     cpu_seconds: of this attempt and the processes it started.
+    reached, lineage, taken: of an example drawn by a lead (coverage/lead.py): its behaviours, how it was drawn, and
+    how many random numbers that took.
     """
 
     verdict: Verdict
@@ -70,6 +72,9 @@ class TrialResult:
     kinds: tuple[tuple[str, int], ...] = ()
     others: tuple["TrialResult", ...] = ()
     cpu_seconds: float = 0.0
+    reached: frozenset[str] = frozenset()
+    lineage: str = ""
+    taken: int = 0
 
 
 def is_finding(verdict: Verdict) -> bool:

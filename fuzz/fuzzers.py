@@ -9,7 +9,9 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.verdict import Verdict
 
+from .coverage.behaviours import Behaviours
 from .findings import TrialResult
+from .foretelling import foretold_of_batch, foretold_of_scenario, foretold_of_text, foretold_of_transforms
 from .graph_programs.batch_trial import try_batch
 from .graph_programs.departing_stage import departing_stage
 from .graph_programs.drawing import draw_batch
@@ -42,6 +44,7 @@ class Fuzzer:
     draw: draws an example; it may leave out programs whose names are avoided.  attempt: judges one example.
     simpler: smaller variants of a shrunk one.
     script: an example as a stand-alone script.  read: plain data to an example; raises UserError.
+    foretell: what an example would reach, before it is tried, see coverage/behaviours.py.
     departing_stage: the stage of our own compiler that departs first, in words; empty where none does.
     """
 
@@ -51,6 +54,7 @@ class Fuzzer:
     simpler: Callable[[Any], Iterable[Any]]
     script: Callable[[Any, str, str, Verdict], str]
     read: Callable[[object], Any]
+    foretell: Callable[[Any], Behaviours]
     departing_stage: Callable[[Any], str] = lambda example: ""
 
 
@@ -87,7 +91,7 @@ def _draw_scenario(draw: random.Random, avoided: Avoided) -> Scenario:
 
 def _draw_python_program(draw: random.Random, avoided: Avoided) -> PythonProgram:
     del avoided
-    return draw_program(draw.randrange(2**32))
+    return draw_program(draw)
 
 
 def _draw_batch(draw: random.Random, avoided: Avoided) -> ProgramBatch:
@@ -102,6 +106,7 @@ FUZZERS = {
         simpler_programs,
         program_script,
         _reader(TransformProgram, check_program),
+        foretold_of_transforms,
     ),
     "guards": Fuzzer(
         "guards",
@@ -110,6 +115,7 @@ FUZZERS = {
         simpler_scenarios,
         scenario_script,
         _reader(Scenario, check_scenario),
+        foretold_of_scenario,
     ),
     "programs": Fuzzer(
         "programs",
@@ -118,6 +124,7 @@ FUZZERS = {
         simpler_python_programs,
         python_program_script,
         _reader(PythonProgram, check_python_program),
+        foretold_of_text,
     ),
     "graphs": Fuzzer(
         "graphs",
@@ -126,6 +133,7 @@ FUZZERS = {
         simpler_batches,
         batch_script,
         _reader(ProgramBatch, check_batch),
+        foretold_of_batch,
         departing_stage,
     ),
 }

@@ -26,6 +26,9 @@ from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
+from .coverage.behaviours import Behaviours, reached_behaviours
+from .coverage.lead import LedDraw
+from .coverage.lineage_draws import LineageDraws
 from .findings import FuzzSignature, TrialResult
 from .leftovers import clear_leftovers
 
@@ -44,28 +47,48 @@ MOST_DRAWS = 8
 Attempt = Callable[[Any, str], TrialResult]
 Avoided = Callable[[frozenset[str]], bool]
 Draw = Callable[[random.Random, Avoided], Any]
+Foretell = Callable[[Any], Behaviours]
 Involved = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Means:
+    """What a child draws and tries examples with; see Workshop."""
+
+    attempt: Attempt
+    draw: Draw | None
+    foretell: Foretell
+
+
+@dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A request to draw an example from a seed and, unless only the example is wanted, to try it."""
+    """A request to draw an example from a seed and, unless only the example is wanted, to try it.
+
+    led: how to draw it instead, and what it reaches is told.
+    """
 
     seed: str
     avoided: Involved
     tried: bool = True
+    led: LedDraw | None = None
 
 
 class Workshop:
     """Draws and tries examples in a child process, and starts a new one whenever it is dead or may be damaged.
 
-    A context manager.  attempt: from an example and a backend to its result; draw: from a generator to an example; the
-    child inherits both, so they need not be picklable.  Without fork (Windows) all happens in this process.
+    A context manager.  attempt: from an example and a backend to its result; draw: from a generator to an example;
+    foretell: from an example to what it would reach, where a lead draws.  The child inherits them, so they need not be
+    picklable.  Without fork (Windows) all happens in this process.
     """
 
-    def __init__(self, attempt: Attempt, seconds: float = ATTEMPT_SECONDS, draw: Draw | None = None) -> None:
-        self._attempt = attempt
-        self._draw = draw
+    def __init__(
+        self,
+        attempt: Attempt,
+        seconds: float = ATTEMPT_SECONDS,
+        draw: Draw | None = None,
+        foretell: Foretell = lambda example: frozenset(),
+    ) -> None:
+        self._means = Means(attempt, draw, foretell)
         self._seconds = seconds
         self._child: tuple[ForkProcess, Connection] | None = None
 
@@ -96,23 +119,24 @@ class Workshop:
             self.close()
         return trial
 
-    def try_drawn(self, seed: str, avoided: Involved, backend: str = "") -> TrialResult:
+    def try_drawn(self, seed: str, avoided: Involved, backend: str = "", led: LedDraw | None = None) -> TrialResult:
         """Draw the example of a seed and try it; the result has the example where it fails.
 
         avoided: sets of names, each of which failed before; examples that hold one of them are drawn again.
+        led: draws it otherwise; the result says what it reached.
         """
-        trial: TrialResult = self._asked(_Drawn(seed, avoided), backend)
+        trial: TrialResult = self._asked(_Drawn(seed, avoided, led=led), backend)
         if trial.tainted:
             self.close()
         if trial.signature is not None and trial.example is None:  # the child died before it could say
-            example = self._asked(_Drawn(seed, avoided, tried=False), backend)
+            example = self._asked(_Drawn(seed, avoided, tried=False, led=led), backend)
             self.close()
             return _NOT_DRAWN if isinstance(example, TrialResult) else replace(trial, example=example)
         return trial
 
     def _asked(self, request: Any, backend: str) -> Any:
         if sys.platform == "win32":
-            return _answer(self._attempt, self._draw, request, backend)
+            return _answer(self._means, request, backend)
         process, connection = self._child or self._fork()
         self._child = process, connection
         try:
@@ -137,7 +161,7 @@ class Workshop:
         _warm_up()
         context: ForkContext = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, ours, self._attempt, self._draw), daemon=True)
+        process = context.Process(target=_serve, args=(theirs, ours, self._means), daemon=True)
         with warnings.catch_warnings():  # Python 3.12 warns of forks with threads; the parent runs no kernels of torch
             warnings.simplefilter("ignore")
             process.start()
@@ -159,7 +183,7 @@ def _warm_up() -> None:
         judge_call(torch.sin, torch.cos, (one,), {}, JudgeOptions(), {"x": one})
 
 
-def _serve(connection: Connection, other_end: Connection, attempt: Attempt, draw: Draw | None) -> None:
+def _serve(connection: Connection, other_end: Connection, means: Means) -> None:
     """Answer examples until the parent closes its end; the child's whole life."""
     other_end.close()
     faulthandler.disable()  # the parent reports a crash, with its example
@@ -170,39 +194,73 @@ def _serve(connection: Connection, other_end: Connection, attempt: Attempt, draw
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             try:
-                connection.send(_answer(attempt, draw, *connection.recv()))
+                connection.send(_answer(means, *connection.recv()))
             except KeyboardInterrupt:
                 connection.send(None)
 
 
-def _answer(attempt: Attempt, draw: Draw | None, request: Any, backend: str) -> Any:
+def _answer(means: Means, request: Any, backend: str) -> Any:
     """Return the example or the result that a request asks for."""
     if not isinstance(request, _Drawn):
-        return _attempted(attempt, request, backend)
-    assert draw is not None
+        return _attempted(means.attempt, request, backend)
+    assert means.draw is not None
     started = _cpu_seconds()
-    example = drawn_example(draw, request.seed, request.avoided)
+    if request.led is not None:
+        trial = _led_answer(means, request, request.led, backend)
+        if not isinstance(trial, TrialResult):
+            return trial
+    else:
+        example = drawn_example(means.draw, request.seed, request.avoided)
+        if not request.tried:
+            return example
+        trial = _with_example(_attempted(means.attempt, example, backend), example)
+    return replace(trial, cpu_seconds=_cpu_seconds() - started)
+
+
+def _with_example(trial: TrialResult, example: Any) -> TrialResult:
+    return replace(trial, example=example) if trial.signature is not None and trial.example is None else trial
+
+
+def _led_answer(means: Means, request: _Drawn, led: LedDraw, backend: str) -> Any:
+    """Return the result, or only the example, of the choice that would do most that is new."""
+    assert means.draw is not None
+    best: tuple[int, Any, Behaviours, LineageDraws, str] | None = None
+    for first in led.lineages():
+        example, draws, lineage = _drawn_by_lineage(means.draw, first, request.avoided)
+        foretold = means.foretell(example)
+        worth = led.worth(foretold)
+        if best is None or worth > best[0]:
+            best = worth, example, foretold, draws, lineage
+    assert best is not None
+    _, example, foretold, draws, lineage = best
     if not request.tried:
         return example
-    trial = _attempted(attempt, example, backend)
-    if trial.signature is not None and trial.example is None:
-        trial = replace(trial, example=example)
-    return replace(trial, cpu_seconds=_cpu_seconds() - started)
+    os.environ["PLUMBLINE_GRAPH_CACHE"] = "0"  # what an earlier campaign left there would be reached by nobody
+    with reached_behaviours() as reached:
+        trial = _with_example(_attempted(means.attempt, example, backend), example)
+    return replace(trial, reached=foretold | reached, lineage=lineage, taken=draws.taken)
 
 
 def drawn_example(draw: Draw, seed: str, avoided: Involved = ()) -> Any:
     """Return the example of a seed: the first that holds none of the avoided sets, or the last of a few attempts."""
+    example, _, _ = _drawn_by_lineage(draw, seed, avoided)
+    return example
+
+
+def _drawn_by_lineage(draw: Draw, first: str, avoided: Involved) -> tuple[Any, LineageDraws, str]:
+    """Return an example, the generator that drew it, and its lineage."""
     sets = [frozenset(one) for one in avoided if one]
 
     def is_avoided(names: frozenset[str]) -> bool:
         return any(one <= names for one in sets)
 
-    example = None
     for attempt in range(MOST_DRAWS):
-        example = draw(random.Random(f"{seed}:{attempt}"), is_avoided)
+        lineage = f"{first}:{attempt}"
+        draws = LineageDraws(lineage)
+        example = draw(draws, is_avoided)
         if not is_avoided(frozenset(example.names)):
             break
-    return example
+    return example, draws, lineage
 
 
 def _cpu_seconds() -> float:

@@ -140,6 +140,8 @@ def _failure_text(failure: DistinctFailure) -> str:
         lines.append(f"  stage: {failure.stage}")
     if failure.departing_stage:
         lines.append(f"  departs: {failure.departing_stage}")
+    if failure.culprit:
+        lines.append(f"  culprit: {failure.culprit}")
     if failure.signature.is_missing_error:
         lines.append("  low rank: an error that eager raises does not come")
     if not failure.repeats:
@@ -181,7 +183,8 @@ def failure_row(failure: DistinctFailure, run_id: str, mode: str, compiler: str,
 
 
 def _notes(failure: DistinctFailure) -> tuple[str, ...]:
-    departs = (f"departs: {failure.departing_stage}",) if failure.departing_stage else ()
+    known = {"departs": failure.departing_stage, "culprit": failure.culprit}
+    departs = tuple(f"{name}: {what}" for name, what in known.items() if what)
     return departs if failure.repeats else (*departs, "did not fail again when it was tried once more")
 
 
@@ -202,8 +205,12 @@ def campaign_row(report: CampaignReport, run_id: str) -> CaseRow:
         f"{report.per_cpu_minute:.0f} a CPU minute",
         judged_calls=report.examples,
         test_seconds=report.seconds,
-        notes=(*verdicts, *(f"{count}x {note}" for note, count in report.notes.most_common())),
+        notes=(*verdicts, *_reached(report), *(f"{count}x {note}" for note, count in report.notes.most_common())),
     )
+
+
+def _reached(report: CampaignReport) -> tuple[str, ...]:
+    return (report.lead.summary(),) if report.lead is not None else ()
 
 
 def _measured(verdict: Verdict) -> dict[str, Any]:

@@ -117,6 +117,7 @@ _engine = click.option(
     help="End after this time.  [default: 10, none with --examples]",
 )
 @click.option("--resume", is_flag=True, help="Go on with the campaign of this seed that was cut short.")
+@click.option("--led", is_flag=True, help="Draw what does what no earlier program did.")
 @_engine
 def fuzz(
     mode: str | None,
@@ -129,6 +130,7 @@ def fuzz(
     replay: Path | None,
     minutes: float | None,
     resume: bool,
+    led: bool,
     engine: str,
 ) -> int:
     """Search for programs that a compiler gets wrong; exit with 1 if one is found.
@@ -148,7 +150,7 @@ def fuzz(
         )
     chosen = compiler or recorded_campaign.preferred_compiler()
     minutes = minutes or (None if examples else _FUZZ_MINUTES)
-    options = CampaignSettings(examples or sys.maxsize, seed, save, seconds=60 * minutes if minutes else None)
+    options = CampaignSettings(examples or sys.maxsize, seed, save, seconds=60 * minutes if minutes else None, led=led)
     place = database_place(db)
     show = _progress_line()
 

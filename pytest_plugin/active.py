@@ -19,6 +19,7 @@ from .limits.last_words import LAST_WORDS, LastWords
 from .limits.worker_deaths import WorkerDeaths
 from .plugin_options import PluginOptions, read_options
 from .recording.item_source import source_hash
+from .recording.peak_memory import PeakMemory
 from .reporting.failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .reporting.judged_share import judged_share
 from .reporting.junit_results import properties_of
@@ -29,6 +30,8 @@ from .seeding import seeded_fixture
 
 OUTCOME = pytest.StashKey[str]()
 SECONDS = pytest.StashKey[float]()
+MEMORY = pytest.StashKey[PeakMemory]()
+PEAK = pytest.StashKey[int]()
 
 
 def activate(config: pytest.Config) -> None:
@@ -136,6 +139,7 @@ class JudgingHooks:
         """Let the body run, then end it as the judge says."""
         if not isinstance(item, JudgedItem):
             return (yield)
+        item.stash[MEMORY] = PeakMemory()
         try:
             result = yield
         except STOPS:
@@ -157,6 +161,8 @@ class JudgingHooks:
             return report
         progress = item.stash.get(PROGRESS, None)
         decision = progress.decision if progress is not None else None
+        if call.when == "call" and MEMORY in item.stash:
+            item.stash[PEAK] = item.stash[MEMORY].bytes()
         if call.when == "call" and decision is not None:
             self._apply(item, decision, report)
             setattr(report, PLANTED, [astuple(trial) for trial in progress.planted] if progress is not None else [])
@@ -171,6 +177,7 @@ class JudgingHooks:
                 session=session,
                 seconds=item.stash[SECONDS],
                 source=source_hash(item),
+                peak_bytes=item.stash.get(PEAK, 0),
             )
             setattr(report, ROWS, rows)
             report.user_properties.extend(properties_of(rows["case"]))

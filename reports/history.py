@@ -81,6 +81,7 @@ class ColumnNight:
     weak: passed, but judged by less.  near_limit: cases with a margin above half of what is noise.
     compile_cpu: CPU seconds; paired_cpu and other_cpu: those of the tests that were good under both compilers, of
     this one and of the other with the same backend; their ratio is what the gate watches.
+    peak_bytes: the tests' peaks of memory, added up.
     """
 
     run: int
@@ -103,6 +104,7 @@ class ColumnNight:
     eager_seconds: float
     compiled_seconds: float
     worst_margin: float
+    peak_bytes: float
 
     @property
     def compile_ratio(self) -> float | None:

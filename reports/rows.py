@@ -16,7 +16,7 @@ from typing import Self, TypeAlias
 
 from plumbline.compiler.base.errors import UserError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of the database; raised when a field is added or changes its meaning, with a step in storage/migrations.py."""
 
 KINDS = ("nightly", "pull", "local", "fuzz", "sweep", "import")
@@ -141,6 +141,8 @@ class CaseRow(Measurements):
     graphs, ops, breaks, recompiles: what the compiler did, summed over boundaries.
     *_seconds: wall time of the whole test, of compiling, of the eager and of the compiled runs.
     compile_cpu: CPU seconds of the calls that compiled, with their child processes; 0.0 when not measured.
+    peak_bytes: most memory of the process during the test, the judge's runs included, beyond what it held before; 0
+    when not measured.
     source: hash of the test's source without its name, by which a renamed test is known; "" when unknown.
     attempt: 1, or higher for a retry of a failure in a fresh process.
     notes: remarks that are not failures.  events: graph breaks, recompiles, ... in order, each a mapping with
@@ -172,6 +174,7 @@ class CaseRow(Measurements):
     eager_seconds: float = 0.0
     compiled_seconds: float = 0.0
     compile_cpu: float = 0.0
+    peak_bytes: int = 0
     source: str = ""
     attempt: int = 1
     notes: tuple[str, ...] = ()

@@ -241,9 +241,9 @@ class _Writer:
         return "log" if kind == "str" else "1"
 
 
-def draw_program(number: int, among: tuple[str, ...] = ()) -> PythonProgram:
-    """Return the program of a number; among: it uses these features, all of them, instead of some that are drawn."""
-    draws = random.Random(number)
+def draw_program(number: int | random.Random, among: tuple[str, ...] = ()) -> PythonProgram:
+    """Return the program of a number or a generator; among: it uses all these features, instead of drawn ones."""
+    draws = random.Random(number) if isinstance(number, int) else number
     features = [feature for feature in FEATURES if feature.name in among]
     features = features or draws.sample(FEATURES, draws.randint(2, MOST_FEATURES))
     zoo = draws.sample(ZOO, 3)

@@ -64,7 +64,8 @@ class DaskEngine:
     @property
     def workers(self) -> int:
         """Return how many threads the workers of the cluster have now."""
-        return max(1, sum(self._client.nthreads().values()))
+        threads: dict[str, int] = self._client.nthreads()
+        return max(1, sum(threads.values()))
 
     def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """Yield the result of each task, in their order; see Engine."""

@@ -30,11 +30,12 @@ def item_rows(
     session: JudgeSession | None,
     seconds: float,
     source: str = "",
+    peak_bytes: int = 0,
 ) -> dict[str, Any]:
     """Return `{"case": row, "calls": [rows]}` as plain data.
 
     test: node id without the backend.  outcome: one of reports.rows.OUTCOMES.  seconds: of the whole test.
-    source: hash of the test's source.
+    source: hash of the test's source.  peak_bytes: most memory during the test's body, beyond what there was before.
     """
     case_id = identify_case(test, variant.compiler, variant.backend)
     calls: Sequence[JudgedCall] = session.calls if session is not None else ()
@@ -47,6 +48,7 @@ def item_rows(
         outcome=outcome,
         test_seconds=seconds,
         source=source,
+        peak_bytes=peak_bytes,
         **_verdict_fields(decision, variant, calls),
         **_compiler_fields(session, calls),
     )

@@ -83,6 +83,7 @@ def _facts(case: CaseRow) -> Iterable[tuple[str, str]]:
     yield "graph breaks, recompiles", f"{case.breaks}, {case.recompiles}" if case.breaks or case.recompiles else ""
     yield "judged calls", str(case.judged_calls) if case.judged_calls else ""
     compiling = seconds_text(case.compile_cpu or case.compile_seconds)
+    yield "peak memory", f"{case.peak_bytes / 1e6:.4g} MB" if case.peak_bytes else ""
     yield "time", f"{seconds_text(case.test_seconds)} ({compiling} compiling)" if case.test_seconds else ""
 
 

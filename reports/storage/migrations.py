@@ -16,7 +16,7 @@ from ..rows import SCHEMA_VERSION, CallRow, CaseRow, field_types
 from .database import Database
 from .name_numbers import NameNumbers, RunNumbers
 from .result_values import store_calls, store_cases
-from .schema import META, METADATA, RUNS, field_columns
+from .schema import ATTEMPTS, COLUMN_NIGHTS, META, METADATA, RESULTS, RUNS, field_columns
 
 _BATCH = 5_000  # rows that are moved at a time
 _MAKING_TABLES = 0x706C756D62  # any number that other programs on the server are unlikely to lock
@@ -105,7 +105,7 @@ def _from_1_to_2(connection: Connection) -> None:
     connection.execute(update(RUNS).values(schema_version=2))
     old = MetaData()
     names, runs = NameNumbers(), RunNumbers()
-    old_cases = _old_table("plumbline_cases", CaseRow, old, ("source", "attempt", "compile_cpu"))
+    old_cases = _old_table("plumbline_cases", CaseRow, old, ("source", "attempt", "compile_cpu", "peak_bytes"))
     cases_by_id: dict[str, tuple[str, str, str]] = {}
     for rows in _batches(connection, old_cases):
         cases = [CaseRow(**row) for row in rows]
@@ -118,7 +118,14 @@ def _from_1_to_2(connection: Connection) -> None:
     old.drop_all(connection)
 
 
-_STEPS: dict[int, Callable[[Connection], None]] = {1: _from_1_to_2}
+def _from_2_to_3(connection: Connection) -> None:
+    """Results have the memory that they took, which is 0 for those of before: not measured."""
+    for table in (RESULTS, ATTEMPTS, COLUMN_NIGHTS):
+        add_columns(connection, table, ("peak_bytes",), {"peak_bytes": 0})
+    connection.execute(update(RUNS).values(schema_version=3))
+
+
+_STEPS: dict[int, Callable[[Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}
 """Schema version -> what leads to the next one."""
 
 

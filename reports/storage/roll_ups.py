@@ -47,7 +47,7 @@ def _counts(mine: Sequence[CaseRow], seen: Mapping[Case, Seen], near_limit: floa
 
 
 def _sums(mine: Sequence[CaseRow]) -> dict[str, Any]:
-    names = ("compile_seconds", "compile_cpu", "eager_seconds", "compiled_seconds")
+    names = ("compile_seconds", "compile_cpu", "eager_seconds", "compiled_seconds", "peak_bytes")
     finite = [case.margin for case in mine if not case.failing and math.isfinite(case.margin)]
     return {name: sum(getattr(case, name) for case in mine) for name in names} | {
         "worst_margin": max(finite, default=0.0)

@@ -176,6 +176,7 @@ RESULT_FIELDS = (
     "eager_seconds",
     "compiled_seconds",
     "compile_cpu",
+    "peak_bytes",
 )
 _NAMES_OF_A_CASE = ("run_id", "case_id", "test", "compiler", "backend", "source", "attempt")
 DETAIL_FIELDS = tuple(name for name in field_types(CaseRow) if name not in (*RESULT_FIELDS, *_NAMES_OF_A_CASE))
@@ -234,6 +235,7 @@ COLUMN_MEASURES = (
     "eager_seconds",
     "compiled_seconds",
     "worst_margin",
+    "peak_bytes",
 )
 COLUMN_NIGHTS = _keyed(
     "plumbline_column_nights",

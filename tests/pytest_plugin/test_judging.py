@@ -317,6 +317,7 @@ def test_nothing():
         real.run("--compile-db=rows.sqlite", *args, backends="eager,aot_eager")
         with open_store("rows.sqlite") as store:
             cases = store.cases(store.run().run_id)
+        assert any(case.peak_bytes > 0 for case in cases)
         names = ("test", "backend", "outcome", "verdict", "stage", "sentence", "margin", "user_line", "graphs", "ops")
         return sorted(tuple(str(getattr(case, name)) for name in names) for case in cases)
 

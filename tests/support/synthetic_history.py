@@ -194,6 +194,7 @@ def _cases(
                 test_seconds=seconds * 1.5,
                 compile_seconds=seconds,
                 compile_cpu=seconds,
+                peak_bytes=int(seconds * 8e6) << (backend == "inductor"),
                 eager_seconds=0.02,
                 compiled_seconds=0.015,
                 source=hashlib.sha1(f"{test}".encode()).hexdigest()[:16],

@@ -100,6 +100,12 @@ def test_measures_have_a_value_a_night(made):
     assert {made.page.columns[line.column].split(":")[0] for line in ratios} == {"plumbline"}
     for line in made.page.measured:
         assert len(line.values) == len(made.page.nights)
+    memory = {
+        made.page.columns[line.column].partition(":")[2]: line.values[-1]
+        for line in made.page.measured
+        if line.measure == "memory"
+    }
+    assert memory["inductor"] > 1.5 * memory["eager"] > 0
     files = {line.group for line in made.page.measured if line.group}
     assert "tests/test_norm.py" in files
     whole = {

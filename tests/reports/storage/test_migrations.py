@@ -61,6 +61,21 @@ def test_it_is_of_todays_schema_afterwards(old):
         assert len(store.cases("new")) == 1
 
 
+def test_results_of_the_second_schema_have_no_memory_and_are_all_there(tmp_path):
+    place = tmp_path / "old.sqlite"
+    with sqlite3.connect(place) as connection:
+        connection.executescript((OLD / "schema_2.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with open_store(str(place), write=True) as store:
+        (run,) = store.runs()
+        assert (run.run_id, run.kind, run.suite, run.complete) == ("night-1", "nightly", "s", True)
+        right, wrong = case_row(run_id="night-1"), wrong_case(run_id="night-1", backend="eager")
+        assert sorted(store.cases("night-1"), key=lambda case: case.backend) == [wrong, right]
+        store.begin_run(run_row("new"))
+        store.append([case_row(run_id="new", peak_bytes=5 << 30)])
+        assert [case.peak_bytes for case in store.cases("new")] == [5 << 30]
+
+
 def test_a_migration_that_fails_leaves_the_old_database(old, monkeypatch):
     def fails(*args):
         raise RuntimeError("power cut")
