@@ -511,8 +511,11 @@ def projects(
     chosen = [shortened(each) if brief else each for each in chosen_projects(read_projects(place), names)]
     listed = LADDER if backends == "all" else tuple(backends.split(","))
     under = ",".join(f"{compiler}:{name}" for compiler in compilers for name in listed) or backends
-    folders = {"work": work.absolute(), "checkouts": checkouts.absolute() if checkouts else None}
-    trials = [ProjectTrial(project=each, backends=under, seconds=minutes * 60, **folders) for each in chosen]
+    sources = checkouts.absolute() if checkouts else None
+    trials = [
+        ProjectTrial(project=each, work=work.absolute(), checkouts=sources, backends=under, seconds=minutes * 60)
+        for each in chosen
+    ]
     results = []
     for result in run_trials(trials, engine):
         results.append(result)

@@ -16,7 +16,6 @@ from types import CodeType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from plumbline.compiler.base.events import (
     Artifact,
@@ -31,6 +30,7 @@ from plumbline.compiler.base.events import (
     Recompiled,
     listen,
 )
+from plumbline.compiler.base.torch_facts import DispatchMode
 
 Behaviours = frozenset[str]
 
@@ -55,7 +55,7 @@ def opcode_pairs(source: str) -> Behaviours:
     return frozenset(found)
 
 
-class _Watching(TorchDispatchMode):
+class _Watching(DispatchMode):
     """Notes the operators that run, with the type of their first tensor."""
 
     def __init__(self) -> None:

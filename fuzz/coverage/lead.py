@@ -118,5 +118,5 @@ class Lead:
     def from_plain(data: dict[str, Any]) -> "Lead":
         """Return what to_plain() wrote; raises KeyError, TypeError or ValueError for anything else."""
         kept = [KeptExample(str(lineage), int(taken), float(brought)) for lineage, taken, brought in data["kept"]]
-        ways = ({way: float(data[name][way]) for way in WAYS} for name in ("gains", "turns"))
-        return Lead(Counter(data["reached"]), kept, *ways)
+        gains, turns = ({way: float(data[name][way]) for way in WAYS} for name in ("gains", "turns"))
+        return Lead(Counter(data["reached"]), kept, gains, turns)
