@@ -6,11 +6,11 @@ Everything this writes can be made again from the facts: `rebuild` forgets the r
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 
 from .gating.acceptance import COMPILE_TIME, Acceptance, Accepted
 from .gating.case_memory import (
@@ -187,7 +187,9 @@ def _judge(connection: Connection, number: int, limits: Thresholds) -> None:
     connection.execute(update(RUNS).where(RUNS.c.id == number).values(void=judged.void))
     findings = judged.findings
     if not judged.void:
-        findings = in_order((*findings, *_compile_times(connection, stream, number, run, night, limits)))
+        drifts = (*_compile_times(connection, stream, number, run, night, limits),)
+        drifts += (*_memory(connection, stream, number, run, night, limits),)
+        findings = in_order((*findings, *drifts))
         _store_memories(connection, stream, judged.memories, names)
         _store_faults(connection, stream, run, night, judged, memories | dict(judged.memories), names)
         _store_renames(connection, number, renamed, names)
@@ -307,17 +309,7 @@ def _compile_times(
 ) -> list[GateFinding]:
     if run.cache != "cold" or run.partial:
         return []
-    query = (
-        select(COLUMN_NIGHTS.c.run, COLUMN_NIGHTS.c.paired_cpu, COLUMN_NIGHTS.c.other_cpu, RUNS.c.torch, RUNS.c.machine)
-        .add_columns(COLUMNS.c.compiler, COLUMNS.c.backend)
-        .join(RUNS, RUNS.c.id == COLUMN_NIGHTS.c.run)
-        .join(COLUMNS, COLUMNS.c.id == COLUMN_NIGHTS.c.col)
-        .outerjoin(NIGHTS, NIGHTS.c.run == COLUMN_NIGHTS.c.run)
-        .where((NIGHTS.c.stream == stream.number) | (COLUMN_NIGHTS.c.run == number), COLUMN_NIGHTS.c.run <= number)
-        .where(RUNS.c.void == "", RUNS.c.cache == "cold", RUNS.c.partial == "", COLUMN_NIGHTS.c.other_cpu > 0)
-        .order_by(COLUMN_NIGHTS.c.run.desc())
-        .limit(12 * (limits.compile_time_reference + limits.compile_time_split_window))
-    )
+    query = _of_columns(stream, number, limits).where(RUNS.c.cache == "cold", COLUMN_NIGHTS.c.other_cpu > 0)
     series: dict[str, list[RatioPoint]] = {}
     for row in reversed(list(connection.execute(query))):
         if row.compiler == "torch" or row.paired_cpu <= 0:
@@ -334,6 +326,42 @@ def _compile_times(
         if entry is not None:
             text = f"{text}; accepted until {entry.expires} ({entry.issue})"
         findings.append(GateFinding(ACCEPTED if entry else AMBER, "compile time", text, "", column))
+    return findings
+
+
+def _of_columns(stream: _Stream, number: int, limits: Thresholds) -> Select[Any]:
+    """Return the query for what the columns of the last whole nights took, the newest night first."""
+    measured = (COLUMN_NIGHTS.c[name] for name in ("run", "paired_cpu", "other_cpu", "peak_bytes", "cases"))
+    return (
+        select(*measured, RUNS.c.torch, RUNS.c.machine, COLUMNS.c.compiler, COLUMNS.c.backend)
+        .join(RUNS, RUNS.c.id == COLUMN_NIGHTS.c.run)
+        .join(COLUMNS, COLUMNS.c.id == COLUMN_NIGHTS.c.col)
+        .outerjoin(NIGHTS, NIGHTS.c.run == COLUMN_NIGHTS.c.run)
+        .where((NIGHTS.c.stream == stream.number) | (COLUMN_NIGHTS.c.run == number), COLUMN_NIGHTS.c.run <= number)
+        .where(RUNS.c.void == "", RUNS.c.partial == "")
+        .order_by(COLUMN_NIGHTS.c.run.desc())
+        .limit(12 * (limits.compile_time_reference + limits.compile_time_split_window))
+    )
+
+
+def _memory(
+    connection: Connection, stream: _Stream, number: int, run: RunRow, night: NightSeen, limits: Thresholds
+) -> list[GateFinding]:
+    """Return a finding for each column whose tests take more memory: as for compile time, with limits of its own."""
+    if run.partial:
+        return []
+    own = replace(limits, compile_time_worse=limits.memory_worse, compile_time_least_sigma=limits.memory_least_sigma)
+    series: dict[str, list[RatioPoint]] = {}
+    query = _of_columns(stream, number, limits).where(COLUMN_NIGHTS.c.peak_bytes > 0, COLUMN_NIGHTS.c.cases > 0)
+    for row in reversed(list(connection.execute(query))):
+        point = RatioPoint(row.run, row.peak_bytes / row.cases, f"{row.torch} {row.machine}")
+        series.setdefault(f"{row.compiler}:{row.backend}", []).append(point)
+    findings = []
+    for column, points in series.items():
+        alarm = compile_time_alarm(points, own) if points[-1].run == number else None
+        if alarm is not None:
+            text = f"tests take {alarm.factor - 1:+.0%} memory at their peaks since {night.day_of(alarm.since)}"
+            findings.append(GateFinding(AMBER, "memory", text, "", column))
     return findings
 
 

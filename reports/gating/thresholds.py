@@ -49,6 +49,8 @@ class Thresholds:
     compile_time_worse: float
     compile_time_split_window: int
     compile_time_split_t: float
+    memory_least_sigma: float
+    memory_worse: float
 
 
 @cache

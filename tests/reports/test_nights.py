@@ -140,6 +140,21 @@ def test_it_is_green_while_it_is_accepted_by_name_and_red_after(tmp_path):
         assert everything(store) == before
 
 
+def test_more_memory_is_told_with_the_night_since_when(tmp_path):
+    with open_store(str(tmp_path / "r.sqlite"), write=True) as store:
+        said = []
+        for number in range(20):
+            megabytes = (100, 101, 99)[number % 3] * (1.3 if number >= 12 else 1.0)
+            same = case_row("other", backend="eager", peak_bytes=50_000_000 + number)
+            report = night(store, number, case_row(peak_bytes=int(megabytes * 1e6)), same)
+            said.append([(one.rule, one.column) for one in report.changes if one.rule == "memory"])
+            assert report.verdict == ("amber" if said[-1] else "green")
+        assert not any(said[:13])
+        assert said[-1] == [("memory", "plumbline:inductor")]
+        (last,) = (one for one in report.changes if one.rule == "memory")
+        assert last.text == "tests take +30% memory at their peaks since 2026-01-13"
+
+
 def test_local_and_partial_runs_move_no_state(tmp_path):
     with open_store(str(tmp_path / "r.sqlite"), write=True) as store:
         night(store, 0, case_row("a"), case_row("b"))
