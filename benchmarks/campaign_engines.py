@@ -30,6 +30,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import dask
 from distributed import LocalCluster
 
 from plumbline.fuzz import recorded_campaign
@@ -58,6 +59,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.play is not None:
         return play(asked)
+    dask.config.set({f"distributed.comm.timeouts.{name}": "300s" for name in ("connect", "tcp")})  # a busy machine
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,

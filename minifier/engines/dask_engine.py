@@ -6,6 +6,7 @@ Each thread of a Dask worker keeps a worker process of ours; Dask gives the task
 import importlib
 import itertools
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Iterable
 from typing import Any
@@ -17,6 +18,9 @@ from .task import Task
 from .worker_process import WorkerDied, WorkerProcess
 
 CONNECT_SECONDS = 20
+WITHOUT_WORKERS_SECONDS = 600.0
+"""How long a cluster may have no worker, as while a killed one is started again, before a campaign gives it up."""
+ASK_SECONDS = 5.0
 _thread = threading.local()
 
 
@@ -46,6 +50,9 @@ class DaskEngine:
         except ImportError:
             raise UserError("Dask is not installed", hint="pip install 'plumbline[dask]'") from None
         self._killed: type[Exception] = distributed.KilledWorker
+        self._late: type[Exception] = distributed.TimeoutError
+        self._cancelled: type[BaseException] = distributed.CancelledError
+        self._address = address
         try:
             self._client = distributed.Client(f"tcp://{address}", timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError as error:
@@ -90,7 +97,23 @@ class DaskEngine:
     def _result(self, task: Task, future: Any) -> Any:
         for _ in range(MOST_LOSSES):
             try:
-                return future.result()
+                return self._awaited(future)
             except self._killed:
                 future = self._submitted(task)
+            except self._cancelled:
+                hint = "start the scheduler again, and go on with --resume"
+                raise UserError("the Dask scheduler is gone", where=self._address, hint=hint) from None
         raise too_many_losses(task)
+
+    def _awaited(self, future: Any) -> Any:
+        """Return the result of a future; raises UserError where the cluster has no worker for long."""
+        seen = time.monotonic()
+        while True:
+            try:
+                return future.result(timeout=ASK_SECONDS)
+            except self._late:
+                if self._client.nthreads():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > WITHOUT_WORKERS_SECONDS:
+                    hint = "start some: dask worker, on each machine"
+                    raise UserError("the cluster has no workers", where=self._address, hint=hint) from None

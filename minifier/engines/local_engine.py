@@ -20,7 +20,7 @@ AHEAD = 4
 
 
 @dataclass(eq=False, slots=True)
-class _Stream:
+class _OpenCall:
     """One call of results(): several may be open at once, for a result may raise questions of its own.
 
     running: tasks that workers have.  lost: those whose worker died.  done: results that wait for their turn.
@@ -46,7 +46,7 @@ class LocalEngine:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._idle: list[WorkerProcess] = []
-        self._busy: dict[WorkerProcess, tuple[_Stream, int, Task]] = {}
+        self._busy: dict[WorkerProcess, tuple[_OpenCall, int, Task]] = {}
 
     def __enter__(self) -> "LocalEngine":
         """Return the engine."""
@@ -62,7 +62,7 @@ class LocalEngine:
     def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
         """Yield the result of each task, in their order; see Engine."""
         source = enumerate(tasks)
-        stream = _Stream()
+        stream = _OpenCall()
         following, exhausted = 0, False
         try:
             while True:
@@ -84,7 +84,7 @@ class LocalEngine:
         finally:
             self._drop(stream)
 
-    def _give(self, stream: _Stream, number: int, task: Task) -> None:
+    def _give(self, stream: _OpenCall, number: int, task: Task) -> None:
         worker = self._idle.pop() if self._idle else WorkerProcess()
         self._busy[worker] = stream, number, task
         stream.running += 1
@@ -109,7 +109,7 @@ class LocalEngine:
                 stream, number = self._free(worker)
                 stream.done[number] = answer
 
-    def _free(self, worker: WorkerProcess) -> tuple[_Stream, int]:
+    def _free(self, worker: WorkerProcess) -> tuple[_OpenCall, int]:
         stream, number, _ = self._busy.pop(worker)
         self._idle.append(worker)
         stream.running -= 1
@@ -125,7 +125,7 @@ class LocalEngine:
             raise too_many_losses(task)
         stream.lost.append((number, task))
 
-    def _drop(self, stream: _Stream) -> None:
+    def _drop(self, stream: _OpenCall) -> None:
         """End the workers that have tasks whose results nobody wants."""
         for worker in [worker for worker, (owner, _, _) in self._busy.items() if owner is stream]:
             del self._busy[worker]

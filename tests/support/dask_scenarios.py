@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def main():
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         told["killed"] = with_dead_nodes(cluster)
     told["nobody"] = where_nobody_answers()
+    told["no_worker"] = error_of_a_cluster(lambda cluster: None)
+    told["no_scheduler"] = error_of_a_cluster(lambda cluster: cluster.close())
     json.dump(told, sys.stdout)
 
 
@@ -66,6 +69,24 @@ def with_dead_nodes(cluster):
             if len(results) in (5, 30):
                 os.kill(nodes.pop().process.pid, signal.SIGKILL)
     return results
+
+
+def error_of_a_cluster(then):
+    """Return what is said where a cluster has no worker, and something happens to it while a task waits."""
+    dask_engine.WITHOUT_WORKERS_SECONDS = 2.0
+    dask_engine.ASK_SECONDS = 0.2
+    with LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        place = cluster.scheduler_address.replace("tcp", "dask")
+        with find_engine(place) as engine:
+            ending = threading.Timer(0.5, then, (cluster,))
+            ending.start()
+            try:
+                list(engine.results([Square(1)]))
+            except UserError as error:
+                return str(error)
+            finally:
+                ending.join()
+    return None
 
 
 def where_nobody_answers():

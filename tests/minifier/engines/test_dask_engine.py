@@ -43,5 +43,10 @@ def test_an_exception_of_a_task_is_told(told):
     assert "not this one" in told["error"]
 
 
+def test_a_cluster_that_has_no_worker_or_loses_its_scheduler_is_given_up(told):
+    assert "the cluster has no workers" in told["no_worker"]
+    assert "the Dask scheduler is gone" in told["no_scheduler"]
+
+
 def test_nobody_answers(told):
     assert "no Dask scheduler answers" in told["nobody"]
