@@ -139,7 +139,17 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         raise NotMinified("DOES_NOT_REPRODUCE", error.what, why=error.why, hint=error.hint) from error
     lines = len(found.reduction.case)
     before, runs = found.reduction.lines_before, found.reduction.queries
-    return MinifyResult(found.path, lines, before, runs, True, found.sentence, found.stage, unit="lines")
+    return MinifyResult(
+        found.path,
+        lines,
+        before,
+        runs,
+        True,
+        found.sentence,
+        found.stage,
+        unit="lines",
+        cause=found.reduction.case.text,
+    )
 
 
 def _origin(case: str) -> str:
