@@ -26,6 +26,7 @@ from plumbline.minifier.bisect.bisected_cases import is_like
 from plumbline.minifier.bisect.stock_culprit import stock_culprit_of
 from plumbline.minifier.cases.failing_calls import failing_call
 from plumbline.minifier.sandbox import in_child
+from plumbline.oracle.harness.compilers import LADDER
 from plumbline.oracle.verdict import Verdict
 
 BAR = 0.8
@@ -49,7 +50,8 @@ def bisected(case: BenchCase) -> Row:
         first[:] = first or [verdict]
         return is_like(verdict, first[0])
 
-    culprit = stock_culprit_of(ask)
+    last = max((name for name in LADDER if case.expected("torch", name, torch.__version__)), key=LADDER.index)
+    culprit = stock_culprit_of(ask, last)
     if culprit is None:
         return {"backend": "", "sentence": "it does not fail"}
     return culprit.as_data()

@@ -53,7 +53,7 @@ class MinifyOptions:
     level: 1 write the whole graph, 2 only exceptions, 3 every judgement in a child process, 4 wrong values too.
     out: the script.  proofs: fresh processes that must reproduce before the script is announced.
     budget: of the reduction.  seconds: of one query of level 3.  command: to be told in the script.
-    bisect: look for the culprit in the reduced graph.
+    bisect: look for the culprit in the reduced graph.  fresh: ask again what an earlier run asked about programs.
     """
 
     out: Path
@@ -64,6 +64,7 @@ class MinifyOptions:
     seconds: float = QUERY_SECONDS
     command: str = ""
     bisect: bool = True
+    fresh: bool = False
 
     @property
     def isolated(self) -> bool:

@@ -129,6 +129,7 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         budget=options.budget,
         seconds=options.seconds,
         command=options.command,
+        fresh=options.fresh,
     )
     try:
         found = minify_source(program_of_case(case), _origin(case), chosen, progress)

@@ -29,8 +29,8 @@ class SourceOptions:
     """How a program is minified.
 
     out: the script.  level: 1 writes the whole program.  proofs: fresh processes that must reproduce.
-    seconds: of one run before it is a hang.  culprit: names the part of the compiler at fault in a failing program,
-    as a sentence, when it can.
+    seconds: of one run before it is a hang.  fresh: ask again what an earlier run asked.
+    culprit: names the part of the compiler at fault in a failing program, as a sentence, when it can.
     """
 
     out: Path
@@ -41,6 +41,7 @@ class SourceOptions:
     budget: Budget = Budget()  # noqa: RUF009 - frozen, so that one default serves all
     seconds: float = 120.0
     command: str = ""
+    fresh: bool = False
     culprit: Callable[[str, SourceSettings], str] = lambda _text, _settings: ""
 
 
@@ -91,7 +92,7 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         earliest = _first_wrong_stage(case, conditions.report.signature, warm, quicker)
         quicker = replace(quicker, backend=earliest)
         progress(f"first wrong stage: {options.compiler}:{earliest}")
-        reduction = reduce_source(case, conditions.report, warm, quicker, budget, progress)
+        reduction = reduce_source(case, conditions.report, warm, quicker, budget, progress, fresh=options.fresh)
         stage = _first_wrong_stage(reduction.case, reduction.signature, warm, quicker)
         culprit = options.culprit(reduction.case.text, quicker)
     return _written(origin, options, reduction, quicker, conditions, stage, culprit)
@@ -156,6 +157,7 @@ def _written(
     draft = ScriptFile(options.out, source_script(*parts, history, options.out.name))
     proof = prove(draft, options.proofs, reduction.signature)
     if not proof.holds:
+        reduction.kept.forget()
         hint = "the failure depends on more than the program; see the conditions in docs/tutorial-minimizing.md"
         raise DoesNotReproduce(proof.sentence, why=reduction.report.sentence, hint=hint)
     script = source_script(*parts, replace(history, proofs=proof.count), options.out.name)
