@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -97,7 +98,7 @@ def _plain(report: RunReport) -> dict[str, object]:
     return {**asdict(report), "lines": sorted(report.lines)}
 
 
-def _report(row: dict[str, object]) -> RunReport:
+def _report(row: dict[str, Any]) -> RunReport:
     signature = row.pop("signature")
-    found = None if signature is None else FailureSignature(**signature)  # type: ignore[arg-type]  # as asdict wrote it
-    return RunReport(found, **{**row, "lines": frozenset(row["lines"])})  # type: ignore[arg-type]  # likewise
+    found = None if signature is None else FailureSignature(**signature)
+    return RunReport(found, **{**row, "lines": frozenset(row["lines"])})
