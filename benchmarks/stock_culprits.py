@@ -10,6 +10,7 @@ again; `--table` prints it as Markdown and asks nothing.
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -92,12 +93,24 @@ def finer(row: Row) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a Markdown table."""
-    lines = ["| case | wrong at | culprit | queries |", "|---|---|---|---|"]
+    """Return a Markdown table: one line for each backend and kind of culprit, with how many cases have it."""
+    groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        sentence = str(row["sentence"]).replace("|", "\\|")
-        lines.append(f"| `{row['name']}` | {row['wrong_at']} | {sentence[:150]} | {row.get('queries', '')} |")
+        groups.setdefault((str(row["backend"]), finer(row)), []).append(_words(row))
+    lines = ["| first wrong | named beyond it | cases | culprits |", "|---|---|---|---|"]
+    for (backend, kind), words in sorted(groups.items(), key=lambda group: (group[0][0] not in LADDER, group[0])):
+        counted = Counter(filter(None, words)).most_common()
+        found = ", ".join(f"{what} ({count})" if count > 1 else what for what, count in counted)
+        lines.append(f"| `{backend}` | {kind or 'nothing: none mends it'} | {len(words)} | {found} |")
     return "\n".join(lines)
+
+
+def _words(row: Row) -> str:
+    application, option = row.get("application"), row.get("option")
+    if isinstance(application, dict):
+        operator = re.search(r"op='([^']+)'", str(application["what"]))
+        return f"`{operator[1] if operator else application['what']}`"
+    return f"`{option[1]}={option[2]!r}`" if isinstance(option, list | tuple) else ""
 
 
 def summary(rows: Sequence[Row]) -> str:
