@@ -109,8 +109,8 @@ def _words(row: Row) -> str:
     application, option = row.get("application"), row.get("option")
     if isinstance(application, dict):
         operator = re.search(r"op='([^']+)'", str(application["what"]))
-        return f"`{operator[1] if operator else application['what']}`"
-    return f"`{option[1]}={option[2]!r}`" if isinstance(option, list | tuple) else ""
+        return str(operator[1] if operator else application["what"])
+    return f"{option[1]} = {option[2]}" if isinstance(option, list | tuple) else ""
 
 
 def summary(rows: Sequence[Row]) -> str:
