@@ -10,6 +10,7 @@ package's own Python has to be copied and cut.  The bar is 25 lines.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import sys
@@ -98,7 +99,8 @@ def test_package():
 def minified(name: str, seconds: float) -> dict[str, object]:
     """Minify one test and return what came of it."""
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
+    # pytest takes the settings of the folder it runs in, which are to be those of no repository.
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         case, out = Path(folder, "test_package.py"), Path(folder, "repro.py")
         case.write_text(failing_test(*PACKAGE_TESTS[name]))
         options = MinifyOptions(out=out, proofs=5, budget=Budget(400, seconds), seconds=300.0)
@@ -121,6 +123,8 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="file of the rows")
     parser.add_argument("--seconds", type=float, default=1800.0, help="of one reduction")
     chosen = parser.parse_args()
+    if chosen.save is not None:
+        chosen.save = chosen.save.absolute()
     lines = chosen.save.read_text().splitlines() if chosen.save is not None and chosen.save.exists() else []
     rows = {row["name"]: row for row in map(json.loads, lines)}
     for name in PACKAGE_TESTS:
