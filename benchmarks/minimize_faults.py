@@ -1,20 +1,26 @@
 """How well `repro-minify` does on planted faults: success, minimality, queries, operators compiled, seconds.
 
-    python benchmarks/minimize_faults.py [--only TEXT] [--statements N ...] [--graphs] [--seconds S]
+    python benchmarks/minimize_faults.py [--graphs] [--only TEXT] [--operators N ...] [--save FILE] [--seconds S]
 
-Programs: one fault of each kind in a function of 5 to 120 statements; each is minified as `repro-minify` does it and
-its script run in five fresh processes. Graphs: the faulty backends of the tests in graphs of 38 to 730 operators.
+Programs: one fault of each kind in programs of 20 to 2000 operators and in five real models; each is minified as
+`repro-minify` does it, and its script run in five fresh processes.  `--save` keeps the rows, and what it has is not
+done again.  `--graphs`: the faulty backends of the tests in graphs of 38 to 730 operators, which cost nothing to
+compile.
 """
 
 import argparse
+import json
+import resource
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from planted_programs import FAULT_KINDS, FAULTY_MODELS, made_program, model_program
 
 from plumbline.compiler.base.errors import PlumblineError
 from plumbline.minifier.graphs.graph_case import case_of
@@ -25,101 +31,81 @@ from plumbline.minifier.reduce.problem import Budget
 from plumbline.minifier.reduce.reduction import reduce_graph
 from support.faulty_backends import FAULTS, LEAST_OPS, backend, layers
 
-STATEMENTS = (5, 15, 40, 120)
+OPERATORS = (20, 200, 2000)
 GRAPHS = (30, 150, 600)
-
-HEAD = """
-import os, time, torch, plumbline
-from plumbline.testing import ignore_guards, lowering_of, replace_captured, replace_lowering
-aten = torch.ops.aten
-"""
-RELU = ("torch.relu(h)", "compiled(x, 2)")
-PLANTS = {
-    # kind: (plant, the statement in the program, the calls)
-    "captured function": ("replace_captured(torch.relu, torch.sin)", *RELU),
-    "captured method": ("replace_captured('exp', 'cos')", "h.exp()", "compiled(x, 2)"),
-    "random numbers": (
-        "replace_captured(torch.rand_like, torch.ones_like)",
-        "h + torch.rand_like(h)",
-        "compiled(x, 2)",
-    ),
-    "mutation": ("replace_captured('add_', 'sub_')", "x.add_(1) + h", "compiled(x, 2)"),
-    "stale guard": ("ignore_guards('EQUALS')", "h * n", "compiled(x, 2); compiled(x, 3)"),
-    "third call": ("ignore_guards('EQUALS')", "h * n", "compiled(x, 2); compiled(x, 2); compiled(x, 3)"),
-    "internal error": ("replace_lowering(aten.relu.default, refuse)", *RELU),
-    "wrong value": ("replace_lowering(aten.relu.default, lowering_of(aten.sin.default))", *RELU),
-    "only backward": (
-        "replace_lowering(aten.cos.default, lowering_of(aten.sin.default))",
-        "torch.sin(h)",
-        "compiled(x.requires_grad_(), 2)",
-    ),
-    "segmentation fault": ("replace_lowering(aten.relu.default, dies)", *RELU),
-    "hang": ("replace_lowering(aten.relu.default, hangs)", *RELU),
-    "now and then": ("replace_lowering(aten.relu.default, sometimes)", *RELU),
-    "warm cache": ("replace_lowering(aten.relu.default, warm)", *RELU),
-    "threads": ("replace_lowering(aten.relu.default, threads)", *RELU),
-}
-LOWERINGS = """
-def refuse(call):
-    raise ValueError("refused")
-def dies(call):
-    os.kill(os.getpid(), 11)
-def hangs(call):
-    time.sleep(10000)
-def sometimes(call):
-    return lowering_of(aten.sin.default if os.urandom(1)[0] < 120 else aten.relu.default)(call)
-def warm(call):
-    folder = os.environ.get("PLUMBLINE_CACHE_DIRECTORY")
-    seen = os.path.join(folder, "seen") if folder else os.devnull
-    wrong = bool(folder) and os.path.exists(seen)
-    open(seen, "w").close()
-    return lowering_of(aten.sin.default if wrong else aten.relu.default)(call)
-def threads(call):
-    return lowering_of(aten.sin.default if torch.get_num_threads() > 1 else aten.relu.default)(call)
-"""
+PROOFS = 5
+Row = dict[str, object]
 
 
-def program(kind: str, statements: int) -> str:
-    """Return a program with one fault: its statement stands in the middle of others that do not matter."""
-    plant, statement, calls = PLANTS[kind]
-    lines = [f"    h = h.tanh() * 1.01 + {number % 7}" for number in range(statements)]
-    lines.insert(statements // 2, f"    h = {statement}")
-    body = "\n".join(["def program(x, n):", "    h = x.cos()", *lines, "    return h"])
-    call = f"with {plant}:\n    compiled = plumbline.compile(program)\n    x = torch.randn(4, 4)\n    {calls}"
-    return f"{HEAD}{LOWERINGS}\n{body}\n\n{call}\n"
+def programs(sizes: list[int]) -> Iterator[tuple[str, str]]:
+    """Yield (name, program): every kind at the smallest size, the models, every kind at the other sizes."""
+    for place, operators in enumerate(sizes):
+        for kind in FAULT_KINDS:
+            yield f"{kind}, {operators} operators", made_program(kind, operators)
+        for name in FAULTY_MODELS if place == 0 else ():
+            yield f"{name}, model", model_program(name)
 
 
-def minify_programs(only: str, sizes: Sequence[int], seconds: float) -> None:
+def minified(name: str, text: str, seconds: float) -> Row:
+    """Minify one program and return what came of it."""
+    start, before = time.monotonic(), _processor_seconds()
+    with tempfile.TemporaryDirectory() as folder:
+        case, out = Path(folder, "case.py"), Path(folder, "repro.py")
+        case.write_text(text)
+        options = MinifyOptions(out=out, proofs=PROOFS, budget=Budget(400, seconds), seconds=60.0)
+        row: Row = {"name": name, "script": False, "minimal": False, "queries": 0, "left": ""}
+        try:
+            found = minify_case(str(case), "plumbline", "inductor", options, progress=lambda _: None)
+            said = out.read_text()
+            row |= {"script": found.reproduces, "minimal": "1-minimal:  yes" in said or "1-minimal:   yes" in said}
+            row |= {"queries": found.queries, "left": f"{found.ops_before} -> {found.ops} {found.unit}"}
+            row |= {"stage": found.stage, "culprit": found.culprit.partition("\n")[0], "text": said}
+        except PlumblineError as error:
+            row["left"] = error.one_line()[:200]
+    return row | {"seconds": time.monotonic() - start, "processor": _processor_seconds() - before}
+
+
+def _processor_seconds() -> float:
+    return sum(
+        used.ru_utime + used.ru_stime
+        for used in (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    )
+
+
+def minify_programs(only: str, sizes: list[int], seconds: float, save: Path | None) -> None:
     """Print one line per program, and the totals."""
+    lines = save.read_text(encoding="utf-8").splitlines() if save is not None and save.exists() else []
+    known = {row["name"]: row for row in map(json.loads, lines)}
     rows = []
-    print(f"{'kind':20} {'statements':>10} {'script':>7} {'1-minimal':>9} {'runs':>6} {'size':>12} {'seconds':>8}")
-    for kind in PLANTS:
-        for statements in sizes if only in kind else ():
-            with tempfile.TemporaryDirectory() as folder:
-                case, out = Path(folder, "case.py"), Path(folder, "repro.py")
-                case.write_text(program(kind, statements))
-                options = MinifyOptions(out=out, proofs=5, budget=Budget(400, seconds), seconds=20.0)
-                start = time.monotonic()
-                try:
-                    found = minify_case(str(case), "plumbline", "inductor", options, progress=lambda _: None)
-                    text = out.read_text()
-                    minimal = "budget" not in found.sentence and "1-minimal:   no" not in text
-                    row = (True, minimal, found.queries, f"{found.ops} {found.unit}")
-                except PlumblineError as error:
-                    row = (False, False, 0, error.one_line()[:60])
-            rows.append(row)
-            took = time.monotonic() - start
-            print(
-                f"{kind:20} {statements:10} {row[0]!s:>7} {row[1]!s:>9} {row[2]:6} {row[3]:>12} {took:8.0f}", flush=True
-            )
-    good = sum(row[0] for row in rows)
-    print(f"scripts {good}/{len(rows)}, 1-minimal {sum(row[1] for row in rows)}/{good}")
+    print(f"{'fault':44} {'script':>6} {'1-minimal':>9} {'queries':>7} {'left':>24} {'seconds':>8} {'CPU':>6}")
+    for name, text in programs(sizes):
+        if only not in name:
+            continue
+        row = known.get(name) or minified(name, text, seconds)
+        rows.append(row)
+        yes = {True: "yes", False: "no"}
+        print(
+            f"{name:44} {yes[bool(row['script'])]:>6} {yes[bool(row['minimal'])]:>9} {row['queries']:>7} "
+            f"{row['left']:>24} {row['seconds']:8.0f} {row['processor']:6.0f}",
+            flush=True,
+        )
+        if save is not None and name not in known:
+            with save.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+    good = [row for row in rows if row["script"]]
+    minimal = sum(bool(row["minimal"]) for row in good)
+    print(f"scripts that reproduce {PROOFS}/{PROOFS}: {len(good)} of {len(rows)}; 1-minimal {minimal} of {len(good)}")
 
 
 def minify_graphs() -> None:
-    """Print one line per fault and size of graph: queries, operators compiled in all of them, operators left."""
+    """Print one line per fault and size of graph: queries, operators compiled in all of them, operators left.
+
+    queries: up to the smallest graph; inputs: of these, those that make the inputs plainer.  checks: that it is
+    minimal.
+    """
     asked, compiled = [], []
-    print(f"{'fault':10} {'operators':>9} {'queries':>8} {'compiled':>9} {'left':>5} {'least':>6} {'seconds':>8}")
+    head = f"{'operators':>9} {'queries':>7} {'inputs':>6} {'checks':>6} {'compiled':>8} {'left':>4} {'least':>5}"
+    print(f"{'fault':8} {head} {'seconds':>8}")
     for size in GRAPHS:
         for fault in FAULTS:
             gm, inputs = layers(size)
@@ -135,27 +121,28 @@ def minify_graphs() -> None:
             start, seen = time.monotonic(), 0
             found = reduce_graph(case, first, compile_graph, RULES["aot"])
             took = time.monotonic() - start
-            numbers = f"{len(case):9} {found.queries:8} {seen:9} {len(found.case):5} {LEAST_OPS[fault]:6} {took:8.1f}"
-            print(f"{fault:10} {numbers}", flush=True)
+            numbers = f"{len(case):9} {found.queries:7} {found.input_queries:6} {found.checks:6} {seen:8}"
+            print(f"{fault:8} {numbers} {len(found.case):4} {LEAST_OPS[fault]:5} {took:8.1f}", flush=True)
             if size == GRAPHS[-1]:
-                asked.append(found.queries)
+                asked.append(found.queries - found.input_queries)
                 compiled.append(seen)
-    words = f"queries median {statistics.median(asked)}, worst {max(asked)}"
+    words = f"queries for operators median {statistics.median(asked)}, worst {max(asked)}"
     print(f"largest graphs: {words}; operators compiled median {statistics.median(compiled)}")
 
 
 def main() -> None:
     """Run what the arguments choose."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", help="only programs, of the kinds that contain this text")
-    parser.add_argument("--graphs", action="store_true", help="only the graphs, with backends that cost nothing")
-    parser.add_argument("--statements", type=int, nargs="+", default=STATEMENTS, help="of the programs")
-    parser.add_argument("--seconds", type=float, default=600.0, help="of the reduction of one program")
+    parser.add_argument("--only", default="", help="programs whose name holds this text")
+    parser.add_argument("--graphs", action="store_true", help="graphs in place of programs")
+    parser.add_argument("--operators", type=int, nargs="+", default=list(OPERATORS), help="of the programs")
+    parser.add_argument("--seconds", type=float, default=1200.0, help="of the reduction of one program")
+    parser.add_argument("--save", type=Path, help="file of the rows")
     chosen = parser.parse_args()
-    if not chosen.only:
+    if chosen.graphs:
         minify_graphs()
-    if not chosen.graphs:
-        minify_programs(chosen.only, chosen.statements, chosen.seconds)
+    else:
+        minify_programs(chosen.only, chosen.operators, chosen.seconds, chosen.save)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ _BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else i
 _BY = "Reduce a graph of the case, its Python source, or (auto) the source where no graph fails by itself."
 _ISSUE = "Also write the text of an upstream issue: program, verdict, what is known, versions."
 _RUN_SECONDS = "Time after which one run is called a hang."
+_FRESH = "Ask again what an earlier run asked about smaller programs."
 _PROOFS = "Fresh processes in which the script has to reproduce."
 
 
@@ -86,6 +87,7 @@ _PROOFS = "Fresh processes in which the script has to reproduce."
 @click.option("--by", type=click.Choice(BY), default="auto", show_default=True, help=_BY)
 @click.option("--run-seconds", default=300.0, show_default=True, metavar="S", help=_RUN_SECONDS)
 @click.option("--issue", type=click.Path(path_type=Path), metavar="FILE", help=_ISSUE)
+@click.option("--fresh", is_flag=True, help=_FRESH)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
     case: str,
@@ -101,6 +103,7 @@ def repro_minify(
     by: str,
     run_seconds: float,
     issue: Path | None,
+    fresh: bool,
     as_json: bool,
 ) -> int:
     """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
@@ -116,6 +119,7 @@ def repro_minify(
         budget=Budget(queries, seconds),
         bisect=bisect,
         seconds=run_seconds,
+        fresh=fresh,
         command=f"repro-minify {shlex.join(sys.argv[1:])}",
     )
     check_case(node_id)

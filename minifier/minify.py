@@ -53,7 +53,7 @@ class MinifyOptions:
     level: 1 write the whole graph, 2 only exceptions, 3 every judgement in a child process, 4 wrong values too.
     out: the script.  proofs: fresh processes that must reproduce before the script is announced.
     budget: of the reduction.  seconds: of one query of level 3.  command: to be told in the script.
-    bisect: look for the culprit in the reduced graph.
+    bisect: look for the culprit in the reduced graph.  fresh: ask again what an earlier run asked about programs.
     """
 
     out: Path
@@ -64,6 +64,7 @@ class MinifyOptions:
     seconds: float = QUERY_SECONDS
     command: str = ""
     bisect: bool = True
+    fresh: bool = False
 
     @property
     def isolated(self) -> bool:
@@ -79,6 +80,8 @@ class MinifyResult:
     queries: judgements with a compile.  reproduces: every fresh process showed the same failure.
     sentence: one line for a person.  stage: first wrong backend.  reason: a word when nothing was written.
     culprit: what plumbline did wrong, some lines; empty for another compiler and where it was not looked for.
+    cause: what failures with the same fault have in common: the guilty rule, as a value of the option `bisect`, or
+    else the operators that are left.
     unit: what is counted, operators of a graph or lines of a program.
     """
 
@@ -92,6 +95,7 @@ class MinifyResult:
     reason: str = ""
     culprit: str = ""
     unit: str = "operators"
+    cause: str = ""
 
 
 Progress = Callable[[str], None]
@@ -236,10 +240,12 @@ def _written(
         reduced.queries,
         reduced.report.sentence,
         options.command,
+        reduced.tried,
     )
     try:
         pipeline = replace(failing.pipeline, settings=compiler.settings())
-        script = repro_script(reduced.case, reduced.signature, reduced.rules, pipeline, history, options.out.name)
+        parts = (reduced.case, reduced.signature, reduced.rules, pipeline)
+        script = repro_script(*parts, history, options.out.name)
     except Unsupported as error:
         raise NotMinified("UNWRITABLE", error.what, why=error.why, hint=error.hint) from error
     written = ScriptFile(options.out, script)
@@ -247,7 +253,8 @@ def _written(
     if not proof.holds:
         hint = "the failure depends on more than the graph; run the case again with --level 1, or by hand"
         raise NotMinified("DOES_NOT_REPRODUCE", proof.sentence, why=call.verdict.sentence, hint=hint)
-    written.put_in_place()
+    proved = repro_script(*parts, replace(history, proofs=proof.count), options.out.name)
+    ScriptFile(options.out, proved).put_in_place()
     count, limit = len(reduced.case), "" if reduced.complete else " (budget used up: not minimal)"
     size = f"{reduced.ops_before} -> {count} operator{'s' if count != 1 else ''}"
     sentence = (
@@ -256,7 +263,10 @@ def _written(
     )
     culprit = _culprit(call, failing, reduced, options)
     words = culprit.text() if culprit is not None else ""
-    return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage, culprit=words)
+    rule = culprit.rule if culprit is not None else ""
+    cause = rule or " ".join(str(op.target) for op in reduced.case.ops())
+    result = MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage, culprit=words)
+    return replace(result, cause=cause)
 
 
 def _culprit(

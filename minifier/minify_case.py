@@ -129,6 +129,7 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         budget=options.budget,
         seconds=options.seconds,
         command=options.command,
+        fresh=options.fresh,
     )
     try:
         found = minify_source(program_of_case(case), _origin(case), chosen, progress)
@@ -139,7 +140,17 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         raise NotMinified("DOES_NOT_REPRODUCE", error.what, why=error.why, hint=error.hint) from error
     lines = len(found.reduction.case)
     before, runs = found.reduction.lines_before, found.reduction.queries
-    return MinifyResult(found.path, lines, before, runs, True, found.sentence, found.stage, unit="lines")
+    return MinifyResult(
+        found.path,
+        lines,
+        before,
+        runs,
+        True,
+        found.sentence,
+        found.stage,
+        unit="lines",
+        cause=found.reduction.case.text,
+    )
 
 
 def _origin(case: str) -> str:

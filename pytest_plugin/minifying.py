@@ -1,11 +1,12 @@
 """After the run: failures are minimized, each by `repro-minify` in a process of its own."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plumbline.oracle.verdict import VerdictKind
@@ -23,11 +24,21 @@ _COMMAND = "from plumbline.minifier.command_minify import main; main()"
 
 @dataclass(frozen=True, slots=True)
 class Minified:
-    """The result for one failure: the test as a user would name it, and one sentence."""
+    """The result for one failure: the test as a user would name it, and one sentence.
+
+    cause: what failures with the same fault have in common, empty when unknown.  alike: further tests that have it.
+    """
 
     test: str
     sentence: str
     good: bool
+    cause: str = ""
+    alike: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """Return what is told of it."""
+        more = f" (the cause of {len(self.alike)} more: {', '.join(self.alike[:3])}" if self.alike else ""
+        return f"{self.test}: {self.sentence}{more}{', ...' * (len(self.alike) > 3)}{')' * bool(more)}"
 
 
 def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
@@ -43,36 +54,88 @@ def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
 
 
 def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified]:
-    """Yield the result of each failure when it is there; scripts go to `.plumbline/repros` under the root."""
-    for case in failures_to_minify(cases, mode):
-        named = f"{case.test} [{case.column}]"
-        script = root / FOLDER / f"repro_{_file_name(case)}.py"
-        command = [sys.executable, "-c", _COMMAND, case.test, "--compiler", case.compiler, "--backend", case.backend]
-        script.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            done = subprocess.run(
-                [*command, "--out", str(script), "--seconds", str(REDUCING_SECONDS), "--json"],
-                cwd=root,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired:
-            yield Minified(named, f"not minimized within {SECONDS:.0f} s; run repro-minify by hand", good=False)
-            continue
-        yield Minified(named, *_outcome(done.stdout, done.stderr))
+    """Yield each fault when it is known; scripts go to `.plumbline/repros` under the root.
+
+    A fault that one failure shows is switched off in the others: those that pass without it have the same cause, and
+    are not minimized again.  `auto` stops after a few faults.
+    """
+    left = failures_to_minify(cases, "always")
+    for _ in range(len(left) if mode == "always" else FEW):
+        if not left:
+            return
+        case = left.pop(0)
+        found = _minified(case, root)
+        alike = mended_by(found.cause, [each for each in left if each.column == case.column], root)
+        if not found.cause and mode != "always":
+            place = case.user_file, case.user_line
+            alike = [each for each in left if (each.user_file, each.user_line) == place]
+        left = [each for each in left if each not in alike]
+        yield replace(found, alike=tuple(_named(each) for each in alike))
 
 
-def _outcome(stdout: str, stderr: str) -> tuple[str, bool]:
-    """Return the sentence of the command's last line, and whether a script was written."""
+def _named(case: CaseRow) -> str:
+    return f"{case.test} [{case.column}]"
+
+
+def _minified(case: CaseRow, root: Path) -> Minified:
+    script = root / FOLDER / f"repro_{_file_name(case)}.py"
+    command = [sys.executable, "-c", _COMMAND, case.test, "--compiler", case.compiler, "--backend", case.backend]
+    script.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        done = subprocess.run(
+            [*command, "--out", str(script), "--seconds", str(REDUCING_SECONDS), "--json"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return Minified(_named(case), f"not minimized within {SECONDS:.0f} s; run repro-minify by hand", good=False)
+    return Minified(_named(case), *_outcome(done.stdout, done.stderr))
+
+
+def mended_by(rule: str, cases: Sequence[CaseRow], root: Path) -> list[CaseRow]:
+    """Return the cases, all of one compiler and backend, that pass where the guilty rule is switched off.
+
+    rule: a value of plumbline's option `bisect`; of another cause nothing can be asked.
+    """
+    if not cases or ":@" not in rule or cases[0].compiler != "plumbline":
+        return []
+    command = [sys.executable, "-m", "pytest", *(case.test for case in cases), "-q", "-rp", "--tb=no"]
+    variant = [f"--compile-backends={cases[0].backend}", "--compile-compilers=plumbline", "--compile-minify=off"]
+    try:
+        done = subprocess.run(
+            [*command, *variant, "-p", "no:cacheprovider"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PLUMBLINE_BISECT": rule},
+        )
+    except subprocess.TimeoutExpired:
+        return []
+    passed = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("PASSED ")]
+    return [case for case in cases if any(line.endswith(f" {_with_variant(case)}") for line in passed)]
+
+
+def _with_variant(case: CaseRow) -> str:
+    """Return the id under which pytest runs a case: its own parameters, then the backend."""
+    head, bracket, rest = case.test.partition("[")
+    return f"{head}[{rest.removesuffix(']')}-{case.column}]" if bracket else f"{head}[{case.column}]"
+
+
+def _outcome(stdout: str, stderr: str) -> tuple[str, bool, str]:
+    """Return the sentence of the command's last line, whether a script was written, and the cause."""
     try:
         answer = json.loads(stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
         lines = stderr.strip().splitlines()
-        return (lines[-1] if lines else "repro-minify printed nothing"), False
-    return str(answer["sentence"]), bool(answer["reproduces"])
+        return (lines[-1] if lines else "repro-minify printed nothing"), False, ""
+    return str(answer["sentence"]), bool(answer["reproduces"]), str(answer.get("cause", ""))
 
 
 def _file_name(case: CaseRow) -> str:

@@ -128,7 +128,7 @@ class Results:
         if self.options.minify != "off":
             for minified in minify(self.cases, self.options.minify, self._config.rootpath):
                 colour = {"green": True} if minified.good else {"yellow": True}
-                terminalreporter.line(f"minified: {minified.test}: {minified.sentence}", **colour)
+                terminalreporter.line(f"minified: {minified.line()}", **colour)
 
     def pytest_unconfigure(self) -> None:
         """Close the database."""

@@ -35,6 +35,15 @@ class Culprit:
     seconds: float
     rate: float = 1.0
 
+    @property
+    def rule(self) -> str:
+        """Return the value of the option `bisect` that switches off all that the guilty rule decides, or empty.
+
+        It says the same in every program, so that it groups failures: those that it mends have this cause.
+        """
+        guilty = self.application
+        return f"{guilty.kind}:@{guilty.rule}" if guilty is not None and "," not in guilty.rule else ""
+
     def as_data(self) -> dict[str, object]:
         """Return it as plain data."""
         files = {"before": self.before, "after": self.after}

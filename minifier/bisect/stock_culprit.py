@@ -2,6 +2,7 @@
 
 The first wrong backend of the ladder, then its options, then what stock itself counts: decompositions, passes and
 lowerings.  Of options that mend it one is kept by halving; of a subsystem the shortest prefix that fails is found.
+All this without caches of graphs on disk; where the case is right without them, the guilty cache is found.
 """
 
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from plumbline.oracle.harness.stock_torch import (
+    STOCK_CACHES,
     STOCK_OPTIONS,
     STOCK_SUBSYSTEMS,
     StockApplication,
@@ -87,10 +89,8 @@ def stock_culprit_of(ask: AskBackend, backend: str = "inductor") -> StockCulprit
     """Return what of stock is to blame for a failure with a backend; None where the case does not fail."""
     start, stock = time.perf_counter(), _Stock(ask)
     if not stock.fails(backend):
-        return None
-    ladder = ["eager", "aot_eager", WITHOUT_INDUCTOR, "inductor"]
-    lower = ladder[: ladder.index(backend)] if backend in ladder else []
-    guilty = next((name for name in lower if stock.fails(name)), backend)
+        return _of_caches(stock, backend, start)
+    guilty = next((name for name in _below(backend) if stock.fails(name)), backend)
     option = _option(stock, guilty)
     application = _application(stock, guilty) if guilty in (WITHOUT_INDUCTOR, "inductor") else None
     reproduced = False
@@ -99,6 +99,24 @@ def stock_culprit_of(ask: AskBackend, backend: str = "inductor") -> StockCulprit
     elif application is not None:
         reproduced = not stock.fails(guilty, subsystem=application.subsystem, most=application.number)
     return StockCulprit(guilty, option, application, reproduced, stock.queries, time.perf_counter() - start)
+
+
+def _of_caches(stock: _Stock, backend: str, start: float) -> StockCulprit | None:
+    """Return the cache on disk whose graphs are wrong for the case; None where it does not fail with caches either."""
+    if not stock.fails(backend, caches=True):
+        return None
+    guilty = next((name for name in _below(backend) if stock.fails(name, caches=True)), backend)
+    for option in STOCK_CACHES:
+        if not stock.fails(guilty, caches=True, options=_as_options([option])):
+            reproduced = stock.fails(guilty, caches=True)
+            return StockCulprit(guilty, option, None, reproduced, stock.queries, time.perf_counter() - start)
+    return StockCulprit(guilty, None, None, False, stock.queries, time.perf_counter() - start)
+
+
+def _below(backend: str) -> list[str]:
+    """Return the rungs of the ladder below a backend."""
+    ladder = ["eager", "aot_eager", WITHOUT_INDUCTOR, "inductor"]
+    return ladder[: ladder.index(backend)] if backend in ladder else []
 
 
 def _option(stock: _Stock, backend: str) -> Option | None:

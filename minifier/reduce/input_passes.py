@@ -23,7 +23,7 @@ def shrink_sizes(problem: GraphProblem) -> None:
 
     Equal sizes change together, in the inputs and in the literal arguments of operators (view, expand, full).
     """
-    sizes = _sizes(problem.current)
+    sizes = sizes_of(problem.current)
     if not sizes or max(sizes) <= SMALL:
         return
     where = _worst_index(problem.answer(problem.current))
@@ -33,15 +33,21 @@ def shrink_sizes(problem: GraphProblem) -> None:
         here = size
         while here > SMALL:
             smaller = max(SMALL, here // 2)
-            if smaller in _sizes(problem.current) and smaller != here:
+            if smaller in sizes_of(problem.current) and smaller != here:
                 smaller += 1  # keep sizes that were apart apart
             if smaller >= here or not problem.attempt(_resized(problem.current, {here: smaller}, where)):
                 break
             here = smaller
 
 
-def _sizes(case: GraphCase) -> set[int]:
+def sizes_of(case: GraphCase) -> set[int]:
+    """Return the sizes beyond 1 that the inputs of a case have."""
     return {int(size) for value in case.inputs if isinstance(value, torch.Tensor) for size in value.shape if size > 1}
+
+
+def with_size(case: GraphCase, size: int, smaller: int) -> GraphCase:
+    """Return a case with one of its sizes smaller, everywhere; the part that is kept is the first."""
+    return _resized(case, {size: smaller}, None)
 
 
 def _worst_index(report: GraphReport | None) -> tuple[int, ...] | None:
@@ -83,6 +89,11 @@ def plain_values(problem: GraphProblem) -> None:
             for make in (_ones, _whole_numbers):
                 if problem.attempt(_with_values(problem.current, make, number)):
                     break
+
+
+def ones_in_place_of(case: GraphCase, number: int) -> GraphCase:
+    """Return a case with ones as the values of one input."""
+    return _with_values(case, _ones, number)
 
 
 def _with_values(case: GraphCase, make: Callable[[torch.Tensor], torch.Tensor], only: int | None) -> GraphCase:

@@ -1,7 +1,7 @@
 """The reduction of one failing graph: from the first judgement to the smallest case with the same failure."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from plumbline.compiler.base.errors import UserError
 
@@ -12,6 +12,7 @@ from .engine import reduce
 from .graph_judge import CompileGraph, GraphReport, GraphRules, judge_case, runs_eagerly
 from .graph_passes import REMOVING_PASSES, GraphPass, value_passes
 from .input_passes import INPUT_PASSES
+from .minimality import minimality
 from .problem import Budget, LogEntry, Problem, Questions
 
 Ask = Callable[[GraphCase], GraphReport]
@@ -22,7 +23,10 @@ class GraphReduction:
     """The end of a reduction.
 
     case: the smallest that fails.  signature: of its failure.  rules: under which it was judged.
-    queries: judgements with a compile, the first one included.  complete: False when the budget ran out.
+    queries: judgements with a compile, the first one included, up to the smallest case.  checks: further ones, of the
+    check that it is.  input_queries: of the queries, those that make inputs plainer.
+    tried: what was tried without, by kind, all in vain; empty: not checked, or not minimal.
+    complete: False when the budget ran out.
     """
 
     case: GraphCase
@@ -33,6 +37,9 @@ class GraphReduction:
     complete: bool
     log: tuple[LogEntry, ...]
     ops_before: int
+    tried: Mapping[str, int] = field(default_factory=dict)
+    checks: int = 0
+    input_queries: int = 0
 
 
 def reduce_graph(
@@ -64,12 +71,26 @@ def reduce_graph(
     passes: tuple[GraphPass, ...] = value_passes(sought) if observable else REMOVING_PASSES
     record(case)  # writes example values beside the nodes; the passes read them
     before = len(case)
-    complete = reduce(problem, (passes, INPUT_PASSES))
+    groups = (passes, INPUT_PASSES)
+    complete = reduce(problem, (passes,))
+    for_operators = problem.queries + 1
+    complete = complete and reduce(problem, (INPUT_PASSES,))
+    queries = problem.queries + 1
+    tried = minimality(problem, lambda: reduce(problem, groups)) if complete else {}
     record(problem.current)
     report = problem.answer(problem.current) if problem.current is not case else first
     assert report is not None
     assert report.signature is not None
-    queries = problem.queries + 1
     return GraphReduction(
-        problem.current, report, report.signature, narrow, queries, complete, tuple(problem.log), before
+        problem.current,
+        report,
+        report.signature,
+        narrow,
+        queries,
+        complete and bool(tried),
+        tuple(problem.log),
+        before,
+        tried,
+        problem.queries + 1 - queries,
+        queries - for_operators,
     )

@@ -5,7 +5,8 @@ import os
 import platform
 import re
 import textwrap
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 import torch
 
@@ -28,6 +29,8 @@ class History:
 
     call: what was called; place: the user's line; label: which of its graphs.  ops_before, queries: of the reduction.
     command: the command line that makes the script again.  verdict: the judge's sentence about the smallest graph.
+    tried: what the graph was tried without, by kind, all in vain; empty: not minimal.  proofs: fresh processes that
+    showed the failure, 0 before the proof.
     """
 
     call: str
@@ -37,6 +40,8 @@ class History:
     queries: int
     verdict: str
     command: str = ""
+    tried: Mapping[str, int] = field(default_factory=dict)
+    proofs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +113,25 @@ def _head(case: GraphCase, signature: FailureSignature, pipeline: Pipeline, hist
         "",
         f"From: {history.call}{' at ' * bool(history.place)}{history.place}, {history.label} after {pipeline.after}",
         f"Size: {history.ops_before} -> {count} operators in {history.queries} queries; case {case_key(case)[:16]}",
+        *certificate(history.tried, history.proofs),
         *([f"Made: {history.command}"] if history.command else []),
         "",
         *environment_facts(),
     ]
     return "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''").rstrip() + "\n"
+
+
+def certificate(tried: Mapping[str, int], proofs: int) -> list[str]:
+    """Return the lines that say what was checked of a script: that it reproduces, and that nothing of it can go."""
+    counted = ", ".join(f"{count} {kind}" for kind, count in tried.items() if count)
+    minimal = (
+        f"yes: tried without, all in vain: {counted or 'there is nothing to leave out'}" if tried else "not checked"
+    )
+    return [
+        *([f"Reproduces: {proofs}/{proofs} in fresh processes"] if proofs else []),
+        f"1-minimal:  {minimal}",
+        "Reference:  eager, run first in the same process; differences are measured against float64",
+    ]
 
 
 def environment_facts() -> list[str]:

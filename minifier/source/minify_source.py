@@ -9,6 +9,7 @@ from pathlib import Path
 from plumbline.compiler.base.errors import PlumblineError
 from plumbline.oracle.harness.compilers import LADDER
 
+from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
 from ..repro.proof import ScriptFile, prove
 from .failure_conditions import FailureConditions, find_conditions
@@ -28,8 +29,8 @@ class SourceOptions:
     """How a program is minified.
 
     out: the script.  level: 1 writes the whole program.  proofs: fresh processes that must reproduce.
-    seconds: of one run before it is a hang.  culprit: names the part of the compiler at fault in a failing program,
-    as a sentence, when it can.
+    seconds: of one run before it is a hang.  fresh: ask again what an earlier run asked.
+    culprit: names the part of the compiler at fault in a failing program, as a sentence, when it can.
     """
 
     out: Path
@@ -40,6 +41,7 @@ class SourceOptions:
     budget: Budget = Budget()  # noqa: RUF009 - frozen, so that one default serves all
     seconds: float = 120.0
     command: str = ""
+    fresh: bool = False
     culprit: Callable[[str, SourceSettings], str] = lambda _text, _settings: ""
 
 
@@ -86,8 +88,12 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         progress(f"{conditions.report.sentence}{'; ' * bool(conditions.sentence)}{conditions.sentence}")
         quicker = replace(conditions.settings, seconds=_hang_seconds(conditions, options.seconds))
         budget = options.budget if options.level > 1 else Budget(0, 0.0)
-        reduction = reduce_source(case, conditions.report, warm, quicker, budget, progress)
-        stage = _first_wrong_stage(reduction, warm, quicker)
+        # What capture does wrong needs no C compiler, so each run is cheaper and the script says more.
+        earliest = _first_wrong_stage(case, conditions.report.signature, warm, quicker)
+        quicker = replace(quicker, backend=earliest)
+        progress(f"first wrong stage: {options.compiler}:{earliest}")
+        reduction = reduce_source(case, conditions.report, warm, quicker, budget, progress, fresh=options.fresh)
+        stage = _first_wrong_stage(reduction.case, reduction.signature, warm, quicker)
         culprit = options.culprit(reduction.case.text, quicker)
     return _written(origin, options, reduction, quicker, conditions, stage, culprit)
 
@@ -96,6 +102,11 @@ def _hang_seconds(conditions: FailureConditions, seconds: float) -> float:
     """A hang costs the whole limit at each run; ten seconds are many times what a small program takes."""
     signature = conditions.report.signature
     return min(seconds, 10.0) if signature is not None and signature.exception == "hang" else seconds
+
+
+def _script_seconds(signature: FailureSignature) -> float:
+    """Return when a run of the script is called a hang: everything is loaded anew there, on any machine."""
+    return 30.0 if signature.exception == "hang" else 600.0
 
 
 def _packages(case: SourceCase) -> tuple[str, ...]:
@@ -109,13 +120,15 @@ def _packages(case: SourceCase) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if can_be_copied(name) or name.startswith("plumbline.testing")))
 
 
-def _first_wrong_stage(reduction: SourceReduction, warm: WarmProcess, settings: SourceSettings) -> str:
-    """Climb the ladder with the reduced program: the first backend that fails in the same way."""
-    sought = replace(settings, sought=reduction.signature)
+def _first_wrong_stage(
+    case: SourceCase, signature: FailureSignature | None, warm: WarmProcess, settings: SourceSettings
+) -> str:
+    """Climb the ladder with a program that fails: the first backend that fails in the same way."""
+    sought = replace(settings, sought=signature)
     lower = LADDER[: LADDER.index(settings.backend)] if settings.backend in LADDER else ()
     for backend in lower:
-        found = warm.ask(reduction.case.text, replace(sought, backend=backend)).signature
-        if found is not None and reduction.signature.matches(found):
+        found = warm.ask(case.text, replace(sought, backend=backend)).signature
+        if found is not None and signature is not None and signature.matches(found):
             return backend
     return settings.backend
 
@@ -139,11 +152,12 @@ def _written(
         stage=stage,
         culprit=culprit,
     )
-    chosen = replace(settings, preload=())
+    chosen = replace(settings, preload=(), seconds=_script_seconds(reduction.signature))
     parts = (reduction.case, reduction.report, reduction.signature, chosen)
     draft = ScriptFile(options.out, source_script(*parts, history, options.out.name))
     proof = prove(draft, options.proofs, reduction.signature)
     if not proof.holds:
+        reduction.kept.forget()
         hint = "the failure depends on more than the program; see the conditions in docs/tutorial-minimizing.md"
         raise DoesNotReproduce(proof.sentence, why=reduction.report.sentence, hint=hint)
     script = source_script(*parts, replace(history, proofs=proof.count), options.out.name)

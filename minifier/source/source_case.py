@@ -5,6 +5,7 @@ nodes by their number in `ast.walk` order and is applied to a fresh tree: edits 
 """
 
 import ast
+import builtins
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,34 @@ def is_program(case: SourceCase) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True
+
+
+def binds_what_it_reads(case: SourceCase) -> bool:
+    """Return whether every name that the program reads is bound somewhere in it, or Python's own.
+
+    A program that reads another one most likely ends with a NameError, which is cheaper to know than to see.
+    """
+    read: set[str] = set()
+    bound: set[str] = set(dir(builtins)) | {"__name__", "__file__", "__class__"}
+    for node in ast.walk(case.tree()):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                read.add(name)
+            case ast.Name(id=name):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.arg(arg=name):
+                bound.add(name)
+            case ast.alias(name=name, asname=other):
+                bound.add((other or name).split(".")[0])
+                if name == "*":
+                    return True
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+    return read <= bound
 
 
 def numbered(tree: ast.Module) -> list[ast.AST]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..reduce.problem import Pass, Problem
 from .single_edits import SINGLE_EDITS, EditsOf, statement_edits
-from .source_case import SourceCase, case_of_tree, edited, numbered
+from .source_case import SourceCase, binds_what_it_reads, case_of_tree, edited, numbered
 from .source_run import RunReport
 
 SourceProblem = Problem[SourceCase, RunReport]
@@ -87,8 +87,13 @@ def drop_runs_of_statements(problem: SourceProblem) -> None:
         start = 0
         while start < len(edits := statement_edits(problem.current)):
             changes = dict(change for edit in edits[start : start + length] for change in edit.changes)
-            if not problem.attempt(edited(problem.current, changes)):
+            if not _promising(problem, edited(problem.current, changes)):
                 start += length
+
+
+def _promising(problem: SourceProblem, candidate: SourceCase) -> bool:
+    """Attempt a candidate that binds every name it reads; the last check of a result asks for the others too."""
+    return binds_what_it_reads(candidate) and problem.attempt(candidate)
 
 
 class EachSingleEdit:
@@ -102,7 +107,7 @@ class EachSingleEdit:
         """Go on from the same place after a success: what stood before it was refused already."""
         place = 0
         while place < len(edits := self.edits_of(problem.current)):
-            if not problem.attempt(edits[place].applied(problem.current)):
+            if not _promising(problem, edits[place].applied(problem.current)):
                 place += 1
 
 

@@ -10,6 +10,7 @@ from ..failure_signature import FailureSignature
 from ..reduce.engine import reduce
 from ..reduce.problem import Budget, LogEntry, Problem, QueriesExhausted, Questions
 from .inlining import imported_names, inlined
+from .kept_answers import KeptAnswers, kept_answers
 from .single_edits import SINGLE_EDITS
 from .source_case import SourceCase, is_program
 from .source_passes import EACH_EDIT, SourceProblem, drop_unread_names, quick_passes
@@ -28,7 +29,7 @@ class SourceReduction:
 
     case: the smallest program that fails.  complete: False when the budget ran out.
     tried: how many single edits of each kind were tried on it, all in vain; empty when not complete.
-    imports: packages that it still needs.  lines_before: of the first program.
+    imports: packages that it still needs.  lines_before: of the first program.  kept: what the next run need not ask.
     """
 
     case: SourceCase
@@ -41,6 +42,7 @@ class SourceReduction:
     imports: tuple[str, ...]
     log: tuple[LogEntry, ...]
     lines_before: int
+    kept: KeptAnswers
 
 
 def reduce_source(
@@ -50,14 +52,19 @@ def reduce_source(
     settings: SourceSettings,
     budget: Budget,
     progress: Progress = lambda _: None,
+    *,
+    fresh: bool = False,
 ) -> SourceReduction:
     """Reduce a program that `first` says fails; every further run looks for the same failure.
 
+    fresh: ask again what an earlier run of the command asked.
     Ctrl-C ends the reduction with what it has.  Raises UserError for a program that does not fail.
     """
     if first.signature is None:
         raise UserError("the program does not fail", why=first.sentence, hint="nothing to minify")
-    work = _SourceWork(case, first.signature, warm, settings, budget, progress)
+    sought = replace(settings, sought=first.signature)
+    kept = KeptAnswers(None) if fresh else kept_answers(sought)
+    work = _SourceWork(case, first.signature, warm, sought, kept, budget, progress)
     complete = work.reduce()
     report = work.problem.answer(work.problem.current) or first
     tried = {name: len(edits(work.problem.current)) for name, edits in SINGLE_EDITS.items()} if complete else {}
@@ -73,6 +80,7 @@ def reduce_source(
         tuple(sorted(imports)),
         tuple(work.problem.log),
         len(case),
+        kept,
     )
 
 
@@ -83,11 +91,12 @@ class _SourceWork:
         signature: FailureSignature,
         warm: WarmProcess,
         settings: SourceSettings,
+        kept: KeptAnswers,
         budget: Budget,
         progress: Progress,
     ) -> None:
         self.warm, self.progress = warm, progress
-        self.settings = replace(settings, sought=signature)
+        self.settings, self.kept = settings, kept
         self.refused: set[object] = set()
         self.told = 0.0
         questions = Questions(
@@ -103,7 +112,7 @@ class _SourceWork:
         if time.monotonic() - self.told > 5:
             self.told = time.monotonic()
             self.progress(f"{len(self.problem.current)} lines after {self.problem.queries} runs")
-        return self.warm.ask(candidate.text, self.settings)
+        return self.kept.answer(candidate.text, lambda: self.warm.ask(candidate.text, self.settings))
 
     def _executed(self, candidate: SourceCase) -> frozenset[int]:
         return self.warm.ask(candidate.text, replace(self.settings, trace=True)).lines

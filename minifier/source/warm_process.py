@@ -129,7 +129,8 @@ def _load(settings: SourceSettings) -> None:
     with contextlib.suppress(Exception):
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # no pool of threads that a fork would lack
-        failing_call(_tiny, (torch.ones(2),), {}, compiler=settings.compiler, backend=settings.backend)
+        backend = settings.backend if settings.compiler == "torch" else "inductor"  # which needs all that others need
+        failing_call(_tiny, (torch.ones(2),), {}, compiler=settings.compiler, backend=backend)
         torch.set_num_threads(threads)
     sys.path[:0] = [settings.folder] if settings.folder else []
     for package in settings.preload:

@@ -6,12 +6,15 @@ seconds, so this file is imported where stock is asked for and nowhere else.
 
 import functools
 import inspect
+import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -357,6 +360,7 @@ class StockSwitches:
 
     options: (configuration, name) -> value.  subsystem: the one of `STOCK_SUBSYSTEMS` that is limited.  most: how many
     of its applications happen, the first ones.  without_inductor: inductor's decompositions and partition, run by ATen.
+    caches: graphs come from the caches on disk, which are empty at first; nothing is counted then.
     applied: what happened, filled while it compiles.
     """
 
@@ -364,6 +368,7 @@ class StockSwitches:
     subsystem: str = ""
     most: int = 0
     without_inductor: bool = False
+    caches: bool = False
     applied: list[StockApplication] = field(default_factory=list)
 
     def is_off(self, subsystem: str, words: Callable[[], str] | None) -> bool:
@@ -436,15 +441,22 @@ STOCK_OPTIONS: Mapping[str, tuple[tuple[str, str, object], ...]] = {
         *_NOTHING_DYNAMIC,
     ),
 }
+STOCK_CACHES: tuple[tuple[str, str, object], ...] = (
+    ("inductor", "fx_graph_cache", False),
+    ("functorch", "enable_autograd_cache", False),
+)
+"""Options that leave out a cache of graphs on disk."""
+_CACHE_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 _CONFIGURATION = {"dynamo": torch._dynamo.config, "inductor": torch._inductor.config, "functorch": functorch_config}
 _SWITCHES: list[StockSwitches] = []
 
 
 @contextmanager
 def stock_switched(switches: StockSwitches) -> Iterator[None]:
-    """Put switches in force inside the block; nothing comes from caches or goes into them."""
-    patches: dict[str, dict[str, Any]] = {"dynamo": {}, "functorch": {}, "inductor": {"fx_graph_cache": False}}
-    patches["functorch"]["enable_autograd_cache"] = False
+    """Put switches in force inside the block; no graph comes from caches or goes into them unless that is asked."""
+    patches: dict[str, dict[str, Any]] = {"dynamo": {}, "functorch": {}, "inductor": {}}
+    for part, name, _ in STOCK_CACHES:
+        patches[part][name] = switches.caches
     for (part, name), value in switches.options.items():
         if name in _CONFIGURATION[part].get_config_copy():  # versions of torch differ
             patches[part][name] = value
@@ -460,7 +472,11 @@ def stock_switched(switches: StockSwitches) -> Iterator[None]:
         for part, changes in patches.items():
             if changes:
                 stack.enter_context(_CONFIGURATION[part].patch(changes))
-        bisector.disable_subsystem, bisector.bisection_enabled = staticmethod(disable_subsystem), True
+        if switches.caches:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+            stack.enter_context(mock.patch.dict(os.environ, {_CACHE_FOLDER: folder}))
+        # Under its own bisector stock keeps no graphs.
+        bisector.disable_subsystem, bisector.bisection_enabled = staticmethod(disable_subsystem), not switches.caches
         _SWITCHES.append(switches)
         try:
             yield

@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from plumbline.pytest_plugin.minifying import FEW, _outcome, failures_to_minify
+from plumbline.pytest_plugin.minifying import FEW, _outcome, failures_to_minify, mended_by
 from plumbline.reports.rows import CaseRow
 
 pytest_plugins = ["pytester"]
@@ -51,9 +52,37 @@ def test_always_takes_every_test() -> None:
 
 
 def test_the_commands_last_line_is_what_is_told() -> None:
-    assert _outcome('noise\n{"sentence": "REPRODUCES 3/3", "reproduces": true}\n', "") == ("REPRODUCES 3/3", True)
-    assert _outcome("", "progress\nrepro-minify: nothing to minify\n") == ("repro-minify: nothing to minify", False)
-    assert _outcome("", "") == ("repro-minify printed nothing", False)
+    assert _outcome('noise\n{"sentence": "REPRODUCES 3/3", "reproduces": true}\n', "") == ("REPRODUCES 3/3", True, "")
+    assert _outcome("", "progress\nrepro-minify: nothing to minify\n") == ("repro-minify: nothing to minify", False, "")
+    assert _outcome("", "") == ("repro-minify printed nothing", False, "")
+
+
+GATES = """
+import pytest
+import torch
+from plumbline.testing import lowering_of, replace_lowering
+
+aten = torch.ops.aten
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_tanh(size):
+    with replace_lowering(aten.tanh.default, lowering_of(aten.sin.default)):
+        torch.compile(lambda x: torch.tanh(x) + 1)(torch.ones(size))
+
+def test_sigmoid():
+    with replace_lowering(aten.sigmoid.default, lowering_of(aten.sin.default)):
+        torch.compile(lambda x: torch.sigmoid(x) + 1)(torch.ones(2))
+"""
+
+
+@pytest.mark.cc
+def test_failures_that_pass_without_the_guilty_rule_have_its_cause(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_gates=GATES)
+    tests = ["test_gates.py::test_tanh[2]", "test_gates.py::test_tanh[3]", "test_gates.py::test_sigmoid"]
+    cases = [replace(case(test, "inductor", "inductor", 1), compiler="plumbline") for test in tests]
+    found = mended_by("lowering:@aten.tanh.default", cases, pytester.path)
+    assert [each.test for each in found] == tests[:2]
+    assert mended_by("aten.tanh.default", cases, pytester.path) == []  # operators that are left are no switch
 
 
 @pytest.mark.slow
@@ -75,6 +104,10 @@ def test_program():
     torch.manual_seed(0)
     with replace_lowering(aten.tanh.default, lowering_of(aten.sin.default)):
         torch.compile(program)(torch.randn(4, 8), torch.randn(8, 8))
+
+def test_same_cause():
+    with replace_lowering(aten.tanh.default, lowering_of(aten.sin.default)):
+        torch.compile(torch.tanh)(torch.ones(3))
 """
     )
     done = subprocess.run(
@@ -102,5 +135,6 @@ def test_program():
     assert told is not None, done.stdout
     assert int(told[2]) <= 3
     assert int(told[3]) <= 15
+    assert "(the cause of 1 more: test_planted.py::test_same_cause [plumbline:inductor])" in done.stdout
     (script,) = (Path(pytester.path) / ".plumbline" / "repros").glob("*.py")
     assert "aten.tanh" in script.read_text()

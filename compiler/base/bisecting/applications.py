@@ -111,7 +111,7 @@ class Gate:
         count = self._asked[site] = self._asked.get(site, 0) + 1
         key = blake2b(f"{site} {count}".encode(), digest_size=4).hexdigest()
         number = self._ledger.number(kind, key)
-        on = self._switches.allows(kind, number, key)
+        on = self._switches.allows(kind, number, key, rule or what)
         file = where or f"compiler/{KINDS[kind].file}"
         record(Application(kind, number, key, what, rule or what, file, place, on))
         return on

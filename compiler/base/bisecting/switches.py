@@ -3,6 +3,7 @@
     off:    fusion:12    pass    lowering:3-7,reuse:#1f2e3d4c
     on:     +fusion:12               of the fusions the twelfth only; other kinds as always
             -all,+lowering           lowerings only
+    rules:  lowering:@aten.relu.default   all that this rule decided
 
 An application is one use of one of the `KINDS`: one node that is lowered, two loops that are joined.
 """
@@ -65,25 +66,29 @@ REQUIRED: dict[str, str] = {
     "kernels of graphs with dynamic sizes": "the interpreter of loops needs numbers; `native` leaves them out",
 }
 ALL = "all"
-_ITEM = re.compile(r"([+-]?)([a-z-]+?)(?::(?:(\d+)(?:(-)(\d*))?|#([0-9a-f]{8})))?")
+_ITEM = re.compile(r"([+-]?)([a-z-]+?)(?::(?:(\d+)(?:(-)(\d*))?|#([0-9a-f]{8})|@([^,]+)))?")
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchItem:
-    """Some applications: of a kind, from one number to another, or the one with a key; no bounds: all of them."""
+    """Some applications: of a kind, from one number to another, or the one with a key, or those of a rule.
+
+    No bounds: all of them.
+    """
 
     on: bool
     kind: str
     first: int = 0
     last: int | None = None
     key: str = ""
+    rule: str = ""
 
-    def has(self, kind: str, number: int, key: str) -> bool:
+    def has(self, kind: str, number: int, key: str, rule: str) -> bool:
         """Return whether an application is meant."""
         if self.kind not in (kind, ALL):
             return False
-        if self.key:
-            return key == self.key
+        if self.key or self.rule:
+            return key == self.key if self.key else rule == self.rule
         return number >= self.first and (self.last is None or number <= self.last)
 
 
@@ -93,7 +98,7 @@ class Switches:
 
     items: tuple[SwitchItem, ...]
 
-    def allows(self, kind: str, number: int, key: str) -> bool:
+    def allows(self, kind: str, number: int, key: str, rule: str = "") -> bool:
         """Return whether an application is on.
 
         Where items name applications of its kind that are on (`+`), no other of them is; else all are on but those
@@ -101,8 +106,8 @@ class Switches:
         """
         on = [item for item in self.items if item.on and item.kind in (kind, ALL)]
         if on:
-            return any(item.has(kind, number, key) for item in on)
-        return not any(item.has(kind, number, key) for item in self.items)
+            return any(item.has(kind, number, key, rule) for item in on)
+        return not any(item.has(kind, number, key, rule) for item in self.items)
 
 
 @lru_cache(maxsize=64)
@@ -115,10 +120,10 @@ def read_switches(text: str) -> Switches:
 def _item(part: str, text: str) -> SwitchItem:
     match = _ITEM.fullmatch(part)
     if match is None or match[2] not in (*KINDS, ALL):
-        hint = f"write a kind, kind:number, kind:from-to or kind:#key; kinds are {', '.join((*KINDS, ALL))}"
+        hint = f"write a kind, kind:number, kind:from-to, kind:#key or kind:@rule; kinds are {', '.join((*KINDS, ALL))}"
         raise UserError(f"option bisect cannot be {text!r}", why=f"{part!r} names no application", hint=hint)
-    sign, kind, first, dash, last, key = match.groups()
+    sign, kind, first, dash, last, key, rule = match.groups()
     if first is None:
-        return SwitchItem(sign == "+", kind, key=key or "")
+        return SwitchItem(sign == "+", kind, key=key or "", rule=rule or "")
     until = (int(last) if last else None) if dash else int(first)
     return SwitchItem(sign == "+", kind, int(first), until)

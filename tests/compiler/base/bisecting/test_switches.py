@@ -30,11 +30,14 @@ KEY, OTHER = "0badc0de", "deadbeef"
         ("-all,+fusion", []),
         (f"fusion:#{KEY}", [0, 1, 2, 3, 4]),
         (f"fusion:#{OTHER}", []),
+        ("fusion:@rule.one", [0, 1, 2, 3, 4]),
+        ("fusion:@rule", []),
+        ("lowering:@rule.one", []),
     ],
 )
 def test_what_is_off(text: str, off: list[int]) -> None:
     switches = read_switches(text)
-    assert [number for number in range(5) if not switches.allows("fusion", number, KEY)] == off
+    assert [number for number in range(5) if not switches.allows("fusion", number, KEY, "rule.one")] == off
 
 
 @pytest.mark.parametrize("text", ["fusions", "fusion:x", "fusion:#12", "fusion:", "fusion 3", "+", "fusion:3-2x"])
