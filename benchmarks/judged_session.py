@@ -62,7 +62,7 @@ def pytest_sessionstart() -> None:
             del runs, item, progress, first
 
         Boundary.call = unjudged  # type: ignore[method-assign,assignment]  # what the comparison is about
-        ItemRuns._judge_what_was_learned = run_once  # type: ignore[method-assign]  # a body that judges nothing runs twice
+        ItemRuns._judge_what_was_learned = run_once  # type: ignore[method-assign,assignment]  # a body that judges nothing runs twice
 
 
 def pytest_unconfigure() -> None:
