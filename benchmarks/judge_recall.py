@@ -7,8 +7,11 @@ bfloat16, against three legitimate variants (written otherwise; each layer in a 
 and rounded once) and against faults.  A fault sits behind one layer, where it changes the values and leaves the
 gradients alone, or changes what flows back, or it sits on one parameter and changes its gradient alone.
 
-Faults that change nothing in float64 are left out.  `gross` counts those that change some tensor by more than 64
-roundings of the dtype, relative to its largest value.  --save writes the verdicts, --against prints which changed.
+Faults that change nothing in float64 are left out, and so are those that change no bit of output and gradients beside
+the same form without the fault, because the dtype rounds them away: of these, which are counted, no judge can know.
+`gross` counts faults that change some tensor by more than 64 roundings of the dtype, relative to its largest value.
+`twins` counts programs whose fault is found in float32, where it is not in their own dtype.  --save writes the
+verdicts, --against prints which changed.
 """
 
 import argparse
@@ -16,7 +19,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from torch.nn import functional
 
 from plumbline.compiler.base.torch_facts import apply_function
 from plumbline.oracle import check, judge
+from plumbline.oracle.cotangents import COTANGENTS, cotangents_for
 
 Change = Callable[[Tensor], Tensor]
 Form = Callable[..., Tensor]
@@ -33,6 +37,7 @@ BATCH, LENGTH, WIDTH = 4, 12, 24
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 ALARMS = ("WRONG", "NONDETERMINISTIC", "UNSTABLE", "NO_REFERENCE")
 GROSS = 64.0
+ROUNDED_AWAY = "ROUNDED AWAY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +279,18 @@ def effect(right: Program, wrong: Program, seed: int) -> float:
     return max(float((a - b).abs().max() / a.abs().max().clamp(min=1e-30)) for a, b in pairs)
 
 
+def changes_bits(sound: Program, wrong: Program, inputs: tuple[Tensor, ...]) -> bool:
+    """Return whether a fault changes a bit of what the judge looks at: the output, or a gradient for a cotangent."""
+
+    def everything(program: Program) -> list[Tensor]:
+        output = program(*inputs)
+        kinds = [cotangents_for([output], kind, 0) for kind in COTANGENTS]
+        found = [torch.autograd.grad(output, inputs, cotangent, retain_graph=True) for cotangent in kinds]
+        return [output.detach(), *(gradient for gradients in found for gradient in gradients)]
+
+    return not all(map(torch.equal, everything(sound), everything(wrong)))
+
+
 def programs(seed: int, count: int, faults: int) -> Iterator[tuple[str, Program, list[Fault], int]]:
     """Yield names, programs, their faults, and the seed of their inputs."""
     for number in range(count):
@@ -290,7 +307,10 @@ def programs(seed: int, count: int, faults: int) -> Iterator[tuple[str, Program,
 
 
 def judged(seed: int, count: int, faults: int) -> Iterator[tuple[str, str, str, float]]:
-    """Yield for every trial its name, its dtype, its verdict and its effect; the effect is 0 where it is legitimate."""
+    """Yield for every trial its name, its dtype, its verdict and its effect; the effect is 0 where it is legitimate.
+
+    The verdict is ROUNDED_AWAY where the dtype leaves nothing of a fault.
+    """
     for name, program, planted, inputs_seed in programs(seed, count, faults):
         trials = [(form, Program(program.blocks, form), 0.0) for form in ("otherwise", "layers", "whole")]
         for number, fault in enumerate(planted):
@@ -304,12 +324,20 @@ def judged(seed: int, count: int, faults: int) -> Iterator[tuple[str, str, str, 
                 inputs = tuple(_inputs(program.blocks, dtype, inputs_seed))
                 if not bool(torch.isfinite(program(*inputs)).all()):
                     continue
+                if compiled.fault is not None and not changes_bits(replace(compiled, fault=None), compiled, inputs):
+                    yield f"{name} | {words} | {dtype_name}", dtype_name, ROUNDED_AWAY, size
+                    continue
                 verdict = check(program, inputs, compiled=compiled)
                 yield f"{name} | {words} | {dtype_name}", dtype_name, verdict.kind.value, size
 
 
 def _share(found: int, total: int) -> str:
     return f"{found}/{total} ({found / max(1, total):.1%})"
+
+
+def _fault(name: str) -> str:
+    """Return the name of a trial without its dtype."""
+    return name.rpartition(" | ")[0]
 
 
 def main() -> None:
@@ -329,19 +357,23 @@ def main() -> None:
     started = time.process_time()
     found = list(judged(arguments.seed, arguments.programs, arguments.faults))
     seconds = time.process_time() - started
+    caught_in_full = {_fault(name) for name, dtype, kind, _ in found if (dtype, kind) == ("float32", "WRONG")}
     for dtype in [*DTYPES, "all"]:
         rows = [row for row in found if dtype in (row[1], "all")]
-        wrong = [row for row in rows if row[3]]
+        away = sum(row[2] == ROUNDED_AWAY for row in rows)
+        wrong = [row for row in rows if row[3] and row[2] != ROUNDED_AWAY]
         legitimate = [row for row in rows if not row[3]]
         gross = [row for row in wrong if row[3] > GROSS * torch.finfo(DTYPES[row[1]]).eps / 2]
         caught, gross_caught = (sum(row[2] == "WRONG" for row in group) for group in (wrong, gross))
         alarms = sum(row[2] in ALARMS for row in legitimate)
-        words = f"recall {_share(caught, len(wrong))}, gross {_share(gross_caught, len(gross))}"
-        print(f"{dtype:<9} {words}, false alarms {_share(alarms, len(legitimate))}")
+        twins = sum(row[2] == "WRONG" or _fault(row[0]) in caught_in_full for row in wrong)
+        words = f"recall {_share(caught, len(wrong))}, with twins {_share(twins, len(wrong))}"
+        words += f", gross {_share(gross_caught, len(gross))}, false alarms {_share(alarms, len(legitimate))}"
+        print(f"{dtype:<9} {words}; rounded away {away}")
     print(f"{len(found)} judgements, {seconds:.1f} CPU seconds")
     if arguments.all:
         for name, _, kind, size in found:
-            if (kind != "WRONG") if size else (kind in ALARMS):
+            if (kind not in ("WRONG", ROUNDED_AWAY)) if size else (kind in ALARMS):
                 print(f"  {kind:<12} {name}{f' changes {size:.2g}' if size else ''}")
     if arguments.save:
         arguments.save.write_text(json.dumps({name: kind for name, _, kind, _ in found}, indent=0))

@@ -20,7 +20,7 @@ from ..noise.plain_form import plain_form
 from ..noise.shadow import ShadowRun
 from ..verdict import ErrorStatistics, VerdictKind
 from .bits import as_reals, equal_bits
-from .screen import GROSS, KnownNoise, Screening, all_rounding, screened, screened_by_norm
+from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
 from .value_decision import FinalDecision, Need, OpenDecision
 from .value_judgement import judge_values
 
@@ -130,6 +130,7 @@ class References:
         self._known = _Known()
         self._trusts_light = True
         self._found_gross = False
+        self._found_wrong = False
         self._may_jump = False
         self._attempts = 0
         self.open = True  # False after the live run: its state cannot be rewound, so no reference can be run
@@ -172,6 +173,7 @@ class References:
             unclear = depth == "few" and not clear
             if not isinstance(kind, Need) and not unclear:
                 far = statistics is not None and statistics.margin > CLEARLY_WRONG
+                self._found_wrong |= kind is VerdictKind.WRONG
                 self._found_gross |= kind is VerdictKind.WRONG and far
                 return self._trusted(FinalDecision(kind, statistics, sentence), eager, actual)
         kind, statistics, sentence = judge_values(actual, eager, None)
@@ -206,10 +208,14 @@ class References:
             return _Undecided.NOT_FOLLOWED
         exact = kept.value(eager)
         found = screened(left, right, as_reals(exact))
+        own = KnownNoise(found.noise, found.eager_error)
         if cotangent is not None and noise is None:
-            self._known.noise[path] = KnownNoise(found.noise, found.eager_error)
-        if found.decision is not None:
-            return found.decision
+            self._known.noise[path] = own
+        decision = found.decision
+        if decision is None and cancelled(own.relative, right.dtype):
+            decision = all_rounding(left, right, own)
+        if decision is not None:
+            return decision
         kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact))
         if not isinstance(kind, Need):
             return FinalDecision(kind, statistics, sentence)
@@ -330,9 +336,15 @@ class References:
         return self._lanes[depth, cotangent]
 
     def _run_shadow(self, depth: str, cotangent: str | None) -> None:
-        """Run the lanes of one depth; where backwards may share a graph, for all that are not judged yet."""
+        """Run the lanes of one depth: for one backward, then for all others that may share a graph.
+
+        Most calls need them for one; where a second one does, or something is wrong, others will.
+        """
         shadow, together = self._shadow(depth), self._sources.together
-        wanted = together[together.index(cotangent) :] if cotangent in together else (cotangent,)
+        wanted: tuple[str | None, ...] = (cotangent,)
+        if cotangent in together and (self._found_wrong or any((depth, key) in self._lanes for key in together)):
+            others = together[together.index(cotangent) :]
+            wanted = tuple(key for key in others if depth != "rounded" or ("replicas", key) in self._lanes)
         before = "replicas" if depth == "rounded" else None
 
         def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:

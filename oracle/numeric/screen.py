@@ -12,15 +12,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..noise.monte_carlo import unit_roundoff
+from ..noise.monte_carlo import DOUBLE, unit_roundoff
 from ..verdict import VerdictKind
 from .float_values import BETTER_SHARE
-from .noise_units import BIAS_FLOOR_FULL, BIAS_FLOOR_LOW, BIAS_NULL, ELEMENT, LAST_ROUNDINGS, LOW_PRECISION, ROUNDING
+from .noise_units import (
+    BIAS_FLOOR_FULL,
+    BIAS_FLOOR_LOW,
+    BIAS_NULL,
+    ELEMENT,
+    FEW_DRAWS,
+    LAST_ROUNDINGS,
+    LOW_PRECISION,
+    ROUNDING,
+)
 from .value_decision import FinalDecision
 
 # Fewer elements that differ say too little about eager's error; so do slices of fewer elements about their own.
 FEWEST, SHORTEST = 16, 32
-# The compiled rms error is at most this much larger than eager's.
+# The compiled rms error of many elements is at most this much larger than eager's; that of few as much more as in the
+# full judgement, which allows 2 where this allows 1.5.
 RMS = 1.5
 # The same for one slice, and how many times eager's own largest mean over a slice another one may be: in full and in
 # low precision.  A row of a weight's gradient can be off as a whole, by one error upstream, and the largest of a
@@ -47,6 +57,9 @@ GROSS = 64.0
 NORM, NORM_SLICE, NORM_ELEMENT = 4.0, 8.0, 16.0
 # Values below so many times the noise of a like computation are all rounding.
 DROWNED = 4.0
+# Where terms cancel to nothing, the float64 value is the rounding of float64, and eager's that of its dtype.  Nothing
+# else makes their ratio that of the two roundoffs, give or take this factor.
+CANCELLED = 256.0
 _BLOCK = 1 << 16
 
 
@@ -213,7 +226,7 @@ class _Distances:
 
     def accepted(self, dtype: torch.dtype, pooled: _Pooled) -> bool:
         """Return whether all statistics are within what the screen allows."""
-        if pooled.rms > RMS * pooled.eager_rms:
+        if pooled.rms > RMS * (1 + FEW_DRAWS / math.sqrt(self.count * self.columns)) * pooled.eager_rms:
             return False
         if dtype in LOW_PRECISION:
             if self.over > 1:
@@ -351,12 +364,23 @@ def screened_by_norm(actual: Tensor, eager: Tensor, noise: KnownNoise, *, alike:
     return Screening(decision, noise.relative, max(gap / whole, worst / element), gap, element)
 
 
-def all_rounding(actual: Tensor, eager: Tensor, noise: KnownNoise) -> FinalDecision | None:
-    """Accept gradients of which nothing but rounding is left, as eager's noise for a cotangent as large shows.
+def cancelled(noise: float, dtype: torch.dtype) -> bool:
+    """Return whether eager's error, relative to the float64 value, shows that this is the rounding of nothing at all.
 
-    None where either is larger than that noise.
+    Such are the gradients of a bias in front of a softmax or a norm, which has none.
     """
-    if not eager.is_floating_point() or not eager.numel() or not 0 < noise.relative < EAGER_SHARE:
+    expected = unit_roundoff(dtype) / DOUBLE
+    return dtype != torch.float64 and expected / CANCELLED < noise < expected * CANCELLED
+
+
+def all_rounding(actual: Tensor, eager: Tensor, noise: KnownNoise) -> FinalDecision | None:
+    """Accept a tensor of which nothing but rounding is left, as eager's noise shows: its own, or a like one's.
+
+    None where either is larger than that noise, or the noise may be something else than rounding.
+    """
+    if not eager.is_floating_point() or not eager.numel():
+        return None
+    if not (0 < noise.relative < EAGER_SHARE or cancelled(noise.relative, eager.dtype)):
         return None
     sizes = []
     for value in (actual, eager):

@@ -157,6 +157,67 @@ def test_gradients_that_cancel_to_nothing_are_noise():
             assert not check(program, (x,), compiled=lambda x: otherwise(x.float()).to(x.dtype)).failed
 
 
+class Keys(torch.nn.Module):
+    """Attention whose keys have a bias; the softmax takes it away, and its gradient is nothing but rounding."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.query, self.key = torch.nn.Linear(32, 32), torch.nn.Linear(32, 32)
+
+    def forward(self, x):
+        return torch.softmax(self.query(x) @ self.key(x).t(), -1) @ x
+
+    def otherwise(self, x):
+        scores = self.query(x) @ self.key(x).t()
+        weights = (scores - scores.amax(-1, keepdim=True).detach()).exp()
+        return weights @ x / weights.sum(-1, keepdim=True)
+
+    def wrong(self, x):
+        result = self.otherwise(x)
+        return result + 1e-4 * (self.key.bias - self.key.bias.detach()).sum()
+
+
+def test_a_gradient_of_nothing_but_rounding_needs_no_rounded_lanes(ran):
+    net = Keys()
+    x = torch.randn(24, 32)
+    verdict = check(net, (x,), compiled=net.otherwise)
+    assert verdict.kind in (VerdictKind.NOISE, VerdictKind.BETTER)
+    assert "gradient of self.key.bias" in [finding.where for finding in verdict.findings]
+    assert 9 not in ran
+    wrong = check(net, (x,), compiled=net.wrong)
+    assert [finding.where for finding in wrong.findings if finding.kind.fails] == ["gradient of self.key.bias"]
+
+
+def test_lanes_are_run_for_the_backward_that_needs_them(monkeypatch):
+    asked = []
+    run = references.References._run_shadow
+
+    def noted(self, depth, cotangent):
+        run(self, depth, cotangent)
+        asked.append((depth, cotangent, {key for at, key in self._lanes if at == depth and key is not None}))
+
+    monkeypatch.setattr(references.References, "_run_shadow", noted)
+    monkeypatch.setattr(references, "screened", lambda actual, eager, exact: references.Screening(None, 1.0, 0.0))
+    monkeypatch.setattr(references, "judge_values", _unclear(references.judge_values))
+    net = Keys()
+    assert not check(net, (torch.randn(24, 32),), compiled=net.otherwise).failed
+    few = [(cotangent, keys) for depth, cotangent, keys in asked if depth == "few" and cotangent is not None]
+    assert few[0] == ("random", {"random"})
+    assert few[1] == ("one-hot", {"random", "one-hot", "ones"})
+
+
+def _unclear(judge_values):
+    """Return the judgement without what a single float64 run decides."""
+
+    def judged(actual, eager, lanes):
+        if lanes is not None and lanes.replicas is None and lanes.rounded is None and lanes.exact is not None:
+            return references.OpenDecision(references.Need.REPLICAS, None, "not decided")
+        return judge_values(actual, eager, lanes)
+
+    return judged
+
+
 def test_a_gradient_that_one_backward_returns_and_the_next_one_uses_keeps_its_exact_value(ran, monkeypatch):
     monkeypatch.setattr(judge, "LARGE_CALL", 1 << 60)
 

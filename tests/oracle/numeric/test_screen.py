@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from plumbline.oracle.numeric import screen
-from plumbline.oracle.numeric.screen import KnownNoise, all_rounding, screened, screened_by_norm
+from plumbline.oracle.numeric.screen import KnownNoise, all_rounding, cancelled, screened, screened_by_norm
 from plumbline.oracle.verdict import VerdictKind
 
 ROWS, INNER, COLUMNS = 60, 96, 40
@@ -145,3 +145,26 @@ def test_what_cancels_is_all_rounding_only_as_far_as_noise_reaches():
         assert all_rounding(other, fault(eager), NOISE) is None
     other[1, 1] = 1e-3
     assert all_rounding(other, eager, NOISE) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_terms_that_cancel_are_told_from_a_value_that_rounding_made(dtype):
+    generator = torch.Generator().manual_seed(0)
+    terms = torch.randn(200, 32, generator=generator, dtype=torch.float64).to(dtype)
+
+    def nothing(width):
+        """Return sums of a gradient behind a softmax, which are 0."""
+        weights, gradient = torch.softmax(terms.to(width), 0), terms.flip(0).to(width)
+        return (weights * (gradient - (weights * gradient).sum(0))).sum(0)
+
+    found = screened(1.5 * nothing(dtype), nothing(dtype), nothing(torch.float64))
+    assert found.decision is None
+    own = KnownNoise(found.noise, found.eager_error)
+    assert cancelled(own.relative, dtype)
+    assert all_rounding(1.5 * nothing(dtype), nothing(dtype), own) is not None
+    for fault in (lambda v: v * 30, lambda v: v + terms[0], lambda v: v + float("inf")):
+        assert all_rounding(fault(nothing(dtype)), nothing(dtype), own) is None
+    # A branch that rounding has decided: eager's value is of the usual size where float64 has another, or none at all.
+    for exact in (terms[1].double(), torch.zeros(32, dtype=torch.float64)):
+        assert not cancelled(screened(terms[2], terms[0], exact).noise, dtype)
+    assert not cancelled(1.0, torch.float64)
