@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import fx
 
 from ..base.bisecting.applications import Gate
 from ..base.torch_facts import OpOverload, any_autocast, quiet_fake_failures
+from ..graph.graph_interpreter import interpreted
+from ..graph.subgraphs.subgraph_operator import BodyCompiler, compiled_by
 from ..graph.tracer import Decomposition, TensorMetadata, metadata_of
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments
 
@@ -22,13 +24,22 @@ def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
     return tuple((d, torch.get_autocast_dtype(d)) for d in AUTOCAST_DEVICES if torch.is_autocast_enabled(d))
 
 
+def autocast_as(states: tuple[tuple[str, torch.dtype], ...]) -> ExitStack:
+    """Return a context with autocast on for these devices and off for others."""
+    stack, wanted = ExitStack(), dict(states)
+    for device in AUTOCAST_DEVICES:
+        if device in wanted or torch.is_autocast_enabled(device):
+            stack.enter_context(torch.autocast(device, dtype=wanted.get(device), enabled=device in wanted))
+    return stack
+
+
 @dataclass(frozen=True, slots=True)
 class JointProgram:
     """A torch-level graph with the arguments it is specialised to, and how to trace it.
 
     arguments: numbers as they are, for a tensor its metadata; the same tensor given twice is the same object here.
     grad_enabled, autocast: the state of the call.  keeps_recorded: whether a trace keeps what it recorded.
-    gate: asked for each decomposition.
+    gate: asked for each decomposition.  bodies: compiles what calls with subgraphs run.
     """
 
     gm: fx.GraphModule
@@ -40,6 +51,7 @@ class JointProgram:
     sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels
     keeps_recorded: bool = False
     gate: Gate | None = None
+    bodies: BodyCompiler = field(default_factory=lambda: BodyCompiler(interpreted), compare=False)
 
     @staticmethod
     def metadata(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> tuple[object, ...]:
@@ -59,8 +71,11 @@ class JointProgram:
         stack.enter_context(quiet_fake_failures())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
-        states = dict(self.autocast)
-        for device in AUTOCAST_DEVICES:
-            if device in states or torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, dtype=states.get(device), enabled=device in states))
+        stack.enter_context(autocast_as(self.autocast))
+        return stack
+
+    def tracing_state(self) -> ExitStack:
+        """Return `state` where the program is traced: its calls with subgraphs become calls of an operator."""
+        stack = self.state()
+        stack.enter_context(compiled_by(self.bodies))
         return stack

@@ -24,6 +24,7 @@ from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators w
 from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
+from torch.autograd.function import _SingleLevelFunction as SingleLevelFunction  # gradients inside a kernel, at one level
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
 from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
     ShapeEnv,
@@ -44,6 +45,7 @@ __all__ = [
     "ModeStacks",
     "OpOverload",
     "ShapeEnv",
+    "SingleLevelFunction",
     "StorageWeakRef",
     "TorchFunctionState",
     "WatchedFakeMode",

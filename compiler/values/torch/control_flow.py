@@ -1,10 +1,11 @@
-"""`torch.cond` and `while_loop`: one node over graphs of the branches, decided by the data when the graph runs.
+"""`torch.cond`, `while_loop`, `map` and `scan`: one node over graphs of their functions.
 
-torch's `map` and `scan` have as many turns as a tensor is long: they are written out in the graph.
+The data decides when the graph runs. A `map` or `scan` of few turns is written out instead.
 """
 
 import types
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ from torch import fx
 from ...base.nested import map_nested
 from ...base.torch_facts import storage_key, while_loop
 from ...base.torch_versions import precedes
+from ...graph.node_values import output_node, outputs
+from ...graph.subgraphs.subgraph_operator import HERE, SubgraphCall
+from ...graph.subgraphs.subgraph_program import ChosenBody, FoldedBody, RepeatedBody, Subgraph, SubgraphProgram
 from ..constant import Constant
 from ..python.containers.lists import ListValue
 from ..python.containers.tuples import TupleValue
@@ -22,16 +26,17 @@ from ..value import Arguments, CaptureContext, Keywords, Value
 from .tensor import TensorValue
 from .transforms import tensors_in
 
-Nodes = tuple[fx.Node, ...]
 
 
 class Body:
-    """A captured branch; lifted: the nodes of the surrounding graph that it reads."""
+    """A captured function that a call with subgraphs runs; lifted: the nodes of the surrounding graph that it reads."""
 
     def __init__(
         self, ctx: CaptureContext, function: Value, operands: list[object], *, may_give_inputs: bool = False
     ) -> None:
+        drawn = len(ctx.graph.draws())
         self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(function, tuple(operands), {})
+        self.draws = len(ctx.graph.draws()) > drawn
         if any(map(writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
@@ -39,6 +44,59 @@ class Body:
         places = {storage_key(tensor) for tensor in inputs}
         if not may_give_inputs and any(storage_key(leaf) in places for leaf in self.leaves):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
+
+    def flat(self) -> fx.GraphModule:
+        """Return the graph with its tensors in a flat tuple."""
+        nodes = tensors_in(outputs(self.graph.graph))
+        if len(nodes) != len(self.leaves):
+            raise Break(DATA_DEPENDENT_BRANCH, "a branch that gives numbers")
+        end = output_node(self.graph.graph)
+        end.args = (tuple(nodes),)
+        self.graph.recompile()
+        return self.graph
+
+
+@dataclass(slots=True)
+class CallInputs:
+    """The inputs of a call with subgraphs: tensors and numbers, each once, with their nodes."""
+
+    tensors: list[fx.Node] = field(default_factory=list)
+    numbers: list[fx.Node] = field(default_factory=list)
+
+    def place(self, node: fx.Node) -> int:
+        """Return the place of a node among the tensors, or `~place` among the numbers."""
+        value = node.meta.get("example_value")
+        if isinstance(value, torch.Tensor):
+            return _place(self.tensors, node)
+        if not isinstance(value, int | torch.SymInt):
+            raise Break(DATA_DEPENDENT_BRANCH, f"a branch that reads {value!r}, neither a tensor nor a whole number")
+        return ~_place(self.numbers, node)
+
+    def subgraph(self, body: Body, operands: Sequence[int]) -> Subgraph:
+        """Return a body with the places of what it reads; operands: of what it is given as arguments."""
+        return Subgraph(body.flat(), (*operands, *map(self.place, body.lifted)))
+
+
+def _place(nodes: list[fx.Node], node: fx.Node) -> int:
+    if node not in nodes:
+        nodes.append(node)
+    return nodes.index(node)
+
+
+def add_call(
+    ctx: CaptureContext, name: str, program: SubgraphProgram, inputs: CallInputs, structure: object
+) -> Value:
+    """Add a call with subgraphs; structure: of its results, with tensors where tensors are given."""
+    here = map_nested(structure, lambda leaf: HERE if isinstance(leaf, torch.Tensor) else leaf)
+    call = SubgraphCall(name, program, here)
+    nodes = [*inputs.tensors, *inputs.numbers]
+    count = len(inputs.tensors)
+
+    def run(*given: Any) -> Any:
+        return call(given[:count], given[count:])
+
+    result = ctx.graph.fake_run(run, [node.meta["example_value"] for node in nodes], {}, name)
+    return ctx.graph.add(call, (tuple(inputs.tensors), tuple(inputs.numbers)), result)
 
 
 def writes(node: fx.Node) -> bool:
@@ -50,40 +108,7 @@ def writes(node: fx.Node) -> bool:
 
 
 def _looks(tensor: torch.Tensor) -> tuple[object, ...]:
-    return (tensor.shape, tensor.dtype, tensor.device, tensor.stride(), tensor.requires_grad)
-
-
-class ConditionalCall:
-    """What runs at the node: one of two branches."""
-
-    def __init__(self, chosen: fx.GraphModule, other: fx.GraphModule) -> None:
-        self.branches = (chosen, other)
-        self.__name__ = "cond"
-        self.__module__ = __name__
-
-    def __call__(self, predicate: Any, operands: Any, lifted: tuple[Any, Any]) -> Any:
-        """Run the branch that the predicate chooses."""
-        branch = 0 if predicate else 1
-        return self.branches[branch](*tensors_in(operands), *lifted[branch])
-
-
-class LoopCall:
-    """What runs at the node: a loop over tensors while a condition holds."""
-
-    def __init__(self, condition: fx.GraphModule, body: fx.GraphModule) -> None:
-        self.condition = condition
-        self.body = body
-        self.__name__ = "while_loop"
-        self.__module__ = __name__
-
-    def __call__(self, carried: Any, lifted: tuple[Any, Any]) -> Any:
-        """Run the loop; without a turn the results are copies."""
-        if not self.condition(*carried, *lifted[0]):
-            return tuple(tensor.clone() for tensor in carried)
-        while True:
-            carried = self.body(*carried, *lifted[1])
-            if not self.condition(*carried, *lifted[0]):
-                return tuple(carried)
+    return (tensor.shape, tensor.dtype, tensor.device, tensor.stride())
 
 
 @calls(torch.cond)
@@ -100,10 +125,14 @@ def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     alike = [_looks(leaf) for leaf in chosen.leaves] == [_looks(leaf) for leaf in other.leaves]
     if not alike or not chosen.leaves or _shape(chosen.result) != _shape(other.result):
         raise Break(DATA_DEPENDENT_BRANCH, "torch.cond over branches that give unlike results")
-    _refuse_gradients("torch.cond", [*tensors_in(fakes), *_fakes(chosen.lifted), *_fakes(other.lifted)])
-    target = ConditionalCall(chosen.graph, other.graph)
-    nodes = tuple(node for node, _ in pairs)
-    return ctx.graph.add(target, (predicate.node, nodes, (chosen.lifted, other.lifted)), _fresh(ctx, chosen.result))
+    inputs = CallInputs()
+    inputs.place(predicate.node)
+    places = [inputs.place(node) for node in tensors_in([node for node, _ in pairs])]
+    bodies = tuple(inputs.subgraph(body, places) for body in (chosen, other))
+    leaves = zip(chosen.leaves, other.leaves, strict=True)
+    flows = tuple(first.requires_grad or second.requires_grad for first, second in leaves)
+    program = ChosenBody(bodies, flows, _draw((chosen, other), flows))
+    return add_call(ctx, "cond", program, inputs, chosen.result)
 
 
 @calls(while_loop)
@@ -121,10 +150,12 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     same = [_looks(leaf) for leaf in body.leaves] == [_looks(fake) for fake in tensors_in(fakes)]
     if not isinstance(body.result, tuple) or len(body.result) != len(body.leaves) or not same:
         raise Break(DATA_DEPENDENT_BRANCH, "while_loop over results unlike its inputs")
-    _refuse_gradients("while_loop", [*tensors_in(fakes), *_fakes(condition.lifted), *_fakes(body.lifted)])
-    target = LoopCall(condition.graph, body.graph)
-    nodes = tuple(node for node, _ in pairs)
-    return ctx.graph.add(target, (nodes, (condition.lifted, body.lifted)), _fresh(ctx, body.result))
+    inputs = CallInputs([node for node, _ in pairs])
+    places = list(range(len(pairs)))
+    bodies = tuple(inputs.subgraph(one, places) for one in (condition, body))
+    flows = tuple(leaf.requires_grad for leaf in body.leaves)
+    program = RepeatedBody(bodies, flows, _draw((condition, body), flows), carried=len(pairs))
+    return add_call(ctx, "while_loop", program, inputs, body.result)
 
 
 _MAP, _SCAN = ("torch._higher_order_ops.map", "map"), ("torch._higher_order_ops.scan", "scan")
@@ -211,25 +242,12 @@ def _stacked(ctx: CaptureContext, turns: list[Value]) -> Value:
     return TupleValue(parts) if first.python_type() is tuple else ListValue(parts)
 
 
-def _fresh(ctx: CaptureContext, result: Any) -> Any:
-    """Return fake tensors like those of a branch: what the node gives is a value of the surrounding graph."""
-
-    def without_data(leaf: Any) -> Any:
-        if not isinstance(leaf, torch.Tensor):
-            return leaf
-        return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device)
-
-    return ctx.graph.fake_run(lambda: map_nested(result, without_data), [], {}, "results")
-
-
-def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:
-    """Break where torch would differentiate through the operator: it gives zeros for what a branch left out."""
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        raise Break(DATA_DEPENDENT_BRANCH, f"{what} through which gradients flow")
-
-
-def _fakes(nodes: Nodes) -> list[torch.Tensor]:
-    return [node.meta["example_value"] for node in nodes]
+def _draw(bodies: Sequence[Body], flows: Sequence[bool]) -> bool:
+    """Return whether a body draws random numbers; break where it has gradients: torch draws again for them."""
+    draws = any(body.draws for body in bodies)
+    if draws and any(flows):
+        raise Break(DATA_DEPENDENT_BRANCH, "a branch that draws random numbers, and has gradients")
+    return draws
 
 
 def _shape(result: Any) -> object:
