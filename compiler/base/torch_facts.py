@@ -21,6 +21,9 @@ import torch._higher_order_ops.flex_attention  # makes its operator known
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
 from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators whose shape rule fake modes call
+from torch._functorch.autograd_function import (
+    enable_single_level_autograd_function as at_single_level,  # allows SingleLevelFunction under functorch
+)
 from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
@@ -55,6 +58,7 @@ __all__ = [
     "any_autocast_enabled",
     "apply_function",
     "asked_once",
+    "at_single_level",
     "backward_is_running",
     "below_autograd",
     "calls_module_plainly",

@@ -20,6 +20,7 @@ from ..base.torch_facts import OpOverload
 from ..graph.dynamic_sizes import is_symbolic, lowest_sizes, number_text, symbol_of
 from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
+from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..graph.passes import may_be_dropped
 from ..graph.promises import is_workspace
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
@@ -163,7 +164,7 @@ class _Lowering:
             return
         reason = self._try_lowering(node)
         if reason is not None:
-            if is_recording():
+            if is_recording() and node.target not in SUBGRAPH_OPERATORS:  # their bodies are compiled by themselves
                 record(FellBack(str(node.target), reason, origin_of(node)))
             self._extern(node)
 

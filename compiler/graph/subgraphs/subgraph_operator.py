@@ -25,13 +25,15 @@ from ...base.torch_facts import (
     OpOverload,
     SingleLevelFunction,
     apply_function,
+    at_single_level,
     below_autograd,
     fake_mode_is_active,
     functorch_is_active,
     storage_key,
+    unwrapped,
 )
 from ..graph_interpreter import interpreted
-from .subgraph_program import BodyCall, SubgraphProgram, gradient_of
+from .subgraph_program import BodyCall, GradientOfProgram, SubgraphProgram, gradient_of
 
 CompileBody = Callable[[fx.GraphModule], BodyCall]
 
@@ -77,6 +79,7 @@ class ReadyProgram:
     key: str
     calls: list[BodyCall] = field(default_factory=list)
     derived: dict[object, ReadyProgram] = field(default_factory=dict)
+    sample: Sample | None = None
     __weakref__: object = field(init=False, repr=False)
 
     def run(self, tensors: Sequence[torch.Tensor], numbers: Sequence[Any]) -> list[torch.Tensor]:
@@ -85,15 +88,17 @@ class ReadyProgram:
             self.calls = [self.compiler.compile_body(body.gm) for body in self.program.bodies]
         with self.compiler.surroundings():
             results = self.program.run(self.calls, tensors, numbers)
-        taken = {storage_key(tensor) for tensor in tensors}
+        taken = {memory_key(tensor) for tensor in tensors}
         for place, result in enumerate(results):
-            if storage_key(result) in taken:
+            if memory_key(result) in taken:
                 results[place] = result.clone()
-            taken.add(storage_key(results[place]))
+            taken.add(memory_key(results[place]))
         return results
 
     def looks(self, tensors: Sequence[torch.Tensor], numbers: Sequence[Any]) -> list[torch.Tensor]:
         """Return fake tensors like the results."""
+        if self.sample is not None:
+            return self.sample.looks(self.program, tensors, numbers)
         bodies = [interpreted(body.gm) for body in self.program.bodies]
         compiler = None if self.compiler is INTERPRETED else self.compiler
         with compiled_by(compiler), torch.no_grad():
@@ -105,12 +110,47 @@ class ReadyProgram:
 
     def batched(self, flags: tuple[bool, ...], batch: int) -> ReadyProgram:
         """Return the program over a batch."""
-        return self._derived(("batched", flags, batch), lambda: self.program.batched(flags, batch))
+        made = self._derived(("batched", flags, batch), lambda: self.program.batched(flags, batch))
+        if not isinstance(self.program, GradientOfProgram):
+            made.sample = Sample(self, flags, batch)
+        return made
 
     def _derived(self, what: object, make: Callable[[], SubgraphProgram]) -> ReadyProgram:
         if what not in self.derived:
             self.derived[what] = ready_program(make(), self.compiler)
         return self.derived[what]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What a program over a batch does for each element; fake tensors are not told by vmap, which dispatch is above.
+
+    flags: which inputs are batched.
+    """
+
+    of: ReadyProgram
+    flags: tuple[bool, ...]
+    batch: int
+
+    def looks(
+        self, program: SubgraphProgram, tensors: Sequence[torch.Tensor], numbers: Sequence[Any]
+    ) -> list[torch.Tensor]:
+        """Return fake tensors like the results of the program over the batch, which are contiguous."""
+        one = [
+            tensor.select(program.input_dimension(place), 0) if flag else tensor
+            for place, (tensor, flag) in enumerate(zip(tensors, self.flags, strict=True))
+        ]
+        results = self.of.looks(one, numbers)
+        return [
+            result.new_empty((*result.shape[:front], self.batch, *result.shape[front:]))
+            for result, front in zip(results, map(program.result_dimension, range(len(results))), strict=True)
+        ]
+
+
+def memory_key(tensor: torch.Tensor) -> int:
+    """Return the identity of the storage of a tensor, or of the tensor inside the wrappers of transforms."""
+    inner = unwrapped(tensor)
+    return storage_key(tensor if inner is None else inner)
 
 
 _READY: WeakValueDictionary[str, ReadyProgram] = WeakValueDictionary()
@@ -212,7 +252,8 @@ def _with_history(operator: Callable[[], OpOverload]) -> Callable[..., list[torc
         if torch.is_grad_enabled() and any(ready.program.differentiable) and any(t.requires_grad for t in tensors):
             if ready.program.draws:
                 raise Unsupported("gradients through a subgraph that draws", hint="expected: it runs eagerly")
-            return list(apply_function(_Differentiated, operator(), ready, tuple(numbers), *tensors))
+            with at_single_level():
+                return list(apply_function(_Differentiated, operator(), ready, tuple(numbers), *tensors))
         with below_autograd():
             return list(operator()(tensors, numbers, key))
 
@@ -263,6 +304,7 @@ def _register(name: str, tags: Sequence[torch.Tag] = ()) -> OpOverload:
 
 RUN_SUBGRAPHS = _register("run_subgraphs")
 RUN_DRAWING_SUBGRAPHS = _register("run_drawing_subgraphs", (torch.Tag.nondeterministic_seeded,))
+SUBGRAPH_OPERATORS = frozenset({RUN_SUBGRAPHS, RUN_DRAWING_SUBGRAPHS})
 
 
 class SubgraphCall:

@@ -125,10 +125,6 @@ class SelectedBody(SubgraphProgram):
             for one, other in zip(first, second, strict=True)
         ]
 
-    def looks(self, bodies: Sequence[BodyCall], tensors: Tensors, numbers: Numbers) -> list[torch.Tensor]:
-        """Return what selecting gives."""
-        return _fresh(self.run(bodies, tensors, numbers))
-
     def batched(self, flags: tuple[bool, ...], batch: int) -> SubgraphProgram:
         """Select in one more batch."""
         parts = tuple(_batched_body(body, flags, batch) for body in self.bodies)

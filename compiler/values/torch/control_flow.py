@@ -12,10 +12,10 @@ import torch
 from torch import fx
 
 from ...base.nested import map_nested
-from ...base.torch_facts import storage_key, while_loop
+from ...base.torch_facts import while_loop
 from ...base.torch_versions import precedes
 from ...graph.node_values import output_node, outputs
-from ...graph.subgraphs.subgraph_operator import HERE, SubgraphCall
+from ...graph.subgraphs.subgraph_operator import HERE, SubgraphCall, memory_key
 from ...graph.subgraphs.subgraph_program import ChosenBody, FoldedBody, RepeatedBody, Subgraph, SubgraphProgram
 from ..constant import Constant
 from ..python.containers.lists import ListValue
@@ -41,8 +41,8 @@ class Body:
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
         inputs = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
-        places = {storage_key(tensor) for tensor in inputs}
-        if not may_give_inputs and any(storage_key(leaf) in places for leaf in self.leaves):
+        places = {memory_key(tensor) for tensor in inputs}
+        if not may_give_inputs and any(memory_key(leaf) in places for leaf in self.leaves):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
 
     def flat(self) -> fx.GraphModule:
