@@ -134,6 +134,7 @@ class CompiledCall:
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
     _uncompiled: Callable[..., tuple[object, ...]] | None = None
     _bodies: dict[int, "CompiledCall"] = field(default_factory=dict)
+    _compilers: list[BodyCompiler] = field(default_factory=list)  # kept alive: graphs name what they have made
     lock: ForkedLock = field(default_factory=ForkedLock)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
@@ -271,6 +272,7 @@ class CompiledCall:
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
         bodies = BodyCompiler(self._body, partial(autocast_as, state[1]))
+        self._compilers.append(bodies)
         program = JointProgram(self.gm, metadata, *state, dynamic=dynamic, sizes=sizes, gate=gate, bodies=bodies)
         rules = self.decompositions
         context = FormContext(
