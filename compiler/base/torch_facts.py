@@ -84,6 +84,7 @@ __all__ = [
     "group_size",
     "group_tensors",
     "has_foreign_modes",
+    "has_history",
     "has_free_unbacked_symbols",
     "has_own_dispatch",
     "hidden_tensor_hooks",
@@ -410,6 +411,16 @@ def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
     while functorch.is_functorch_wrapped_tensor(inner):
         inner = functorch.get_unwrapped(inner)
     return inner
+
+
+def has_history(tensor: torch.Tensor) -> bool:
+    """Return whether gradients flow to a tensor at its own level of transforms, or at one that it wraps."""
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        if tensor.requires_grad:
+            return True
+        tensor = functorch.get_unwrapped(tensor)
+    return tensor.requires_grad
 
 
 def device_constructors() -> frozenset[Any]:

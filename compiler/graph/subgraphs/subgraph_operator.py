@@ -294,7 +294,7 @@ def _register(name: str, tags: Sequence[torch.Tag] = ()) -> OpOverload:
         overload: OpOverload = getattr(torch.ops.plumbline, name).default
         return overload
 
-    define(f"{name}(Tensor[] tensors, SymInt[] numbers, str program) -> Tensor[]", tags)
+    define(f"{name}(Tensor[] tensors, Scalar[] numbers, str program) -> Tensor[]", tags)
     implement(name, _with_history(operator), "Autograd")
     implement(name, _run, "CompositeExplicitAutograd")
     implement_fake(name, _look)
