@@ -7,7 +7,6 @@ For other facts it specialises again. What cannot be compiled exactly runs `gm` 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from sys import is_finalizing
 
 import torch
@@ -26,6 +25,7 @@ from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import origin_of
 from ..graph.promises import MetadataDeparture
+from ..graph.subgraphs.autocast_at import autocast_state
 from ..graph.subgraphs.subgraph_operator import BodyCompiler
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_before_hooks_fail
@@ -42,7 +42,7 @@ from .forms.form_parts import (
 )
 from .forms.form_place import FormPlace, LoadPart, place_of
 from .forms.kept_form import kept_form
-from .joint_program import JointProgram, autocast_as, autocast_state
+from .joint_program import JointProgram
 from .stages.gradient_buckets import BucketCaps, current_caps
 
 Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
@@ -271,7 +271,7 @@ class CompiledCall:
         """Return the form of the graph for arguments like these, from disk where it is there."""
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
-        bodies = BodyCompiler(self._body, partial(autocast_as, state[1]))
+        bodies = BodyCompiler(self._body)
         self._compilers.append(bodies)
         program = JointProgram(self.gm, metadata, *state, dynamic=dynamic, sizes=sizes, gate=gate, bodies=bodies)
         rules = self.decompositions

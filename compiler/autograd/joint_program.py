@@ -8,29 +8,12 @@ import torch
 from torch import fx
 
 from ..base.bisecting.applications import Gate
-from ..base.torch_facts import OpOverload, any_autocast, quiet_fake_failures
+from ..base.torch_facts import OpOverload, quiet_fake_failures
 from ..graph.graph_interpreter import interpreted
+from ..graph.subgraphs.autocast_at import AutocastState, autocast_as
 from ..graph.subgraphs.subgraph_operator import BodyCompiler, compiled_by
 from ..graph.tracer import Decomposition, TensorMetadata, metadata_of
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments
-
-AUTOCAST_DEVICES = ("cpu", "cuda")
-
-
-def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
-    """Return the devices where autocast is on, each with its dtype."""
-    if not any_autocast():
-        return ()
-    return tuple((d, torch.get_autocast_dtype(d)) for d in AUTOCAST_DEVICES if torch.is_autocast_enabled(d))
-
-
-def autocast_as(states: tuple[tuple[str, torch.dtype], ...]) -> ExitStack:
-    """Return a context with autocast on for these devices and off for others."""
-    stack, wanted = ExitStack(), dict(states)
-    for device in AUTOCAST_DEVICES:
-        if device in wanted or torch.is_autocast_enabled(device):
-            stack.enter_context(torch.autocast(device, dtype=wanted.get(device), enabled=device in wanted))
-    return stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +28,7 @@ class JointProgram:
     gm: fx.GraphModule
     arguments: tuple[object, ...]
     grad_enabled: bool
-    autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
+    autocast: AutocastState = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
     dynamic: DynamicArguments = NOTHING_DYNAMIC
     sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels

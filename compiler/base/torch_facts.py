@@ -20,14 +20,16 @@ import torch
 import torch._higher_order_ops.flex_attention  # makes its operator known
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
-from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators whose shape rule fake modes call
 from torch._functorch.autograd_function import (
     enable_single_level_autograd_function as at_single_level,  # allows SingleLevelFunction under functorch
 )
+from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators whose shape rule fake modes call
 from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
-from torch.autograd.function import _SingleLevelFunction as SingleLevelFunction  # gradients inside a kernel, at one level
+from torch.autograd.function import (
+    _SingleLevelFunction as SingleLevelFunction,  # gradients inside a kernel, at one level
+)
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
 from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
     ShapeEnv,
@@ -84,8 +86,8 @@ __all__ = [
     "group_size",
     "group_tensors",
     "has_foreign_modes",
-    "has_history",
     "has_free_unbacked_symbols",
+    "has_history",
     "has_own_dispatch",
     "hidden_tensor_hooks",
     "inference_block",

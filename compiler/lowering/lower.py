@@ -20,9 +20,9 @@ from ..base.torch_facts import OpOverload
 from ..graph.dynamic_sizes import is_symbolic, lowest_sizes, number_text, symbol_of
 from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
-from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..graph.passes import may_be_dropped
 from ..graph.promises import is_workspace
+from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size

@@ -8,7 +8,7 @@ bodies that are compiled as the graph around them is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -33,6 +33,7 @@ from ...base.torch_facts import (
     unwrapped,
 )
 from ..graph_interpreter import interpreted
+from .autocast_at import AutocastState, autocast_as, autocast_state
 from .subgraph_program import BodyCall, GradientOfProgram, SubgraphProgram, gradient_of
 
 CompileBody = Callable[[fx.GraphModule], BodyCall]
@@ -42,18 +43,18 @@ CompileBody = Callable[[fx.GraphModule], BodyCall]
 class BodyCompiler:
     """Makes programs ready to run on compiled bodies, and keeps them as long as it lives.
 
-    compile_body: makes the callable of one body.  surroundings: gives what is around a body while it runs (autocast).
+    compile_body: makes the callable of one body.
     """
 
     compile_body: CompileBody
-    surroundings: Callable[[], AbstractContextManager[Any]] = nullcontext
-    ready: dict[int, ReadyProgram] = field(default_factory=dict)
+    ready: dict[tuple[int, AutocastState], ReadyProgram] = field(default_factory=dict)
 
     def make_ready(self, program: SubgraphProgram) -> ReadyProgram:
         """Return a program on compiled bodies, the same each time."""
-        if id(program) not in self.ready:
-            self.ready[id(program)] = ready_program(program, self)
-        return self.ready[id(program)]
+        key = (id(program), autocast_state())
+        if key not in self.ready:
+            self.ready[key] = ready_program(program, self)
+        return self.ready[key]
 
 
 INTERPRETED = BodyCompiler(interpreted)
@@ -72,7 +73,10 @@ def compiled_by(compiler: BodyCompiler | None) -> Iterator[None]:
 
 @dataclass(slots=True, eq=False)
 class ReadyProgram:
-    """A program with what runs its bodies; key: its name in calls of the operator."""
+    """A program with what runs its bodies.
+
+    key: its name in calls of the operator.  autocast: the state in which a compiled graph has its bodies run.
+    """
 
     program: SubgraphProgram
     compiler: BodyCompiler
@@ -80,13 +84,15 @@ class ReadyProgram:
     calls: list[BodyCall] = field(default_factory=list)
     derived: dict[object, ReadyProgram] = field(default_factory=dict)
     sample: Sample | None = None
+    autocast: AutocastState = ()
     __weakref__: object = field(init=False, repr=False)
 
     def run(self, tensors: Sequence[torch.Tensor], numbers: Sequence[Any]) -> list[torch.Tensor]:
         """Return the results, each in memory of its own."""
         if not self.calls:
             self.calls = [self.compiler.compile_body(body.gm) for body in self.program.bodies]
-        with self.compiler.surroundings():
+        interpreted_here = self.compiler is INTERPRETED
+        with nullcontext() if interpreted_here else autocast_as(self.autocast):
             results = self.program.run(self.calls, tensors, numbers)
         taken = {memory_key(tensor) for tensor in tensors}
         for place, result in enumerate(results):
@@ -118,6 +124,7 @@ class ReadyProgram:
     def _derived(self, what: object, make: Callable[[], SubgraphProgram]) -> ReadyProgram:
         if what not in self.derived:
             self.derived[what] = ready_program(make(), self.compiler)
+            self.derived[what].autocast = self.autocast
         return self.derived[what]
 
 
@@ -159,14 +166,12 @@ _NUMBERS = count()
 
 def ready_program(program: SubgraphProgram, compiler: BodyCompiler) -> ReadyProgram:
     """Return a program that calls of the operator find by its key, as long as somebody holds it."""
-    ready = ReadyProgram(program, compiler, f"subgraphs_{next(_NUMBERS)}")
+    ready = ReadyProgram(program, compiler, f"subgraphs_{next(_NUMBERS)}", autocast=autocast_state())
     _READY[ready.key] = ready
     return ready
 
 
-def call_subgraphs(
-    ready: ReadyProgram, tensors: Sequence[torch.Tensor], numbers: Sequence[Any]
-) -> list[torch.Tensor]:
+def call_subgraphs(ready: ReadyProgram, tensors: Sequence[torch.Tensor], numbers: Sequence[Any]) -> list[torch.Tensor]:
     """Run a program: here, or where a transform, a trace or fake tensors ask for a call, by the operator."""
     compiler = COMPILER.get()
     if compiler is not None:
@@ -178,9 +183,7 @@ def call_subgraphs(
     return _joined(ready, tensors, results) if torch.is_grad_enabled() else results
 
 
-def _joined(
-    ready: ReadyProgram, tensors: Sequence[torch.Tensor], results: list[torch.Tensor]
-) -> list[torch.Tensor]:
+def _joined(ready: ReadyProgram, tensors: Sequence[torch.Tensor], results: list[torch.Tensor]) -> list[torch.Tensor]:
     """Join results to all inputs that have gradients: torch gives zeros where a body that ran does not read one."""
     inputs = [tensor for tensor in tensors if tensor.requires_grad]
     if not inputs or not any(ready.program.differentiable):
@@ -215,7 +218,7 @@ class _Differentiated(SingleLevelFunction):
         """Record the call."""
         ctx.call = operator, ready, numbers
         ctx.save_for_backward(*tensors)
-        with below_autograd():
+        with torch.enable_grad(), below_autograd():  # transforms around this one have histories of their own
             results = operator(list(tensors), list(numbers), ready.key)
         flows = ready.program.differentiable
         ctx.mark_non_differentiable(*(result for result, flow in zip(results, flows, strict=True) if not flow))

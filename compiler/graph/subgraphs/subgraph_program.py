@@ -242,9 +242,7 @@ class GradientOfProgram(SubgraphProgram):
                 own[place] = tensor.view_as(tensor) if differentiated else tensor.detach().requires_grad_()
             results = self.of.run(bodies, own, numbers)
             flowing = [result for result, flows in zip(results, self.of.differentiable, strict=True) if flows]
-            pairs = [
-                pair for pair in zip(flowing, tensors[self.inputs :], strict=True) if pair[0].requires_grad
-            ]
+            pairs = [pair for pair in zip(flowing, tensors[self.inputs :], strict=True) if pair[0].requires_grad]
             asked = [own[place] for place in self.wanted]
             if not pairs:
                 return [torch.zeros_like(tensor) for tensor in asked]

@@ -14,7 +14,6 @@ from torch import fx
 from ...base.nested import map_nested
 from ...base.torch_facts import has_history, while_loop
 from ...base.torch_versions import precedes
-from ...graph.dynamic_sizes import same_number
 from ...graph.node_values import output_node, outputs
 from ...graph.subgraphs.subgraph_operator import HERE, SubgraphCall, memory_key
 from ...graph.subgraphs.subgraph_program import ChosenBody, FoldedBody, RepeatedBody, Subgraph, SubgraphProgram
@@ -26,7 +25,6 @@ from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .tensor import TensorValue
 from .transforms import plain, tensors_in
-
 
 
 class Body:
@@ -96,9 +94,7 @@ def _place(nodes: list[fx.Node], node: fx.Node) -> int:
     return nodes.index(node)
 
 
-def add_call(
-    ctx: CaptureContext, name: str, program: SubgraphProgram, inputs: CallInputs, structure: object
-) -> Value:
+def add_call(ctx: CaptureContext, name: str, program: SubgraphProgram, inputs: CallInputs, structure: object) -> Value:
     """Add a call with subgraphs; structure: of its results, with tensors where tensors are given."""
     here = map_nested(structure, lambda leaf: HERE if isinstance(leaf, torch.Tensor) else leaf)
     call = SubgraphCall(name, program, here)
@@ -230,10 +226,11 @@ class _Elements:
         if not tensors or not all(tensor.dim() for tensor in tensors):
             raise Break(DATA_DEPENDENT_BRANCH, "a loop over elements of something that has none")
         self.length = tensors[0].shape[0]
-        if not all(same_number(tensor.shape[0], self.length) for tensor in tensors) or same_number(self.length, 0):
+        if self.length == 0 or any(tensor.shape[0] != self.length for tensor in tensors):
             raise Break(DATA_DEPENDENT_BRANCH, "a loop over elements whose number is 0, or not the same")
         plainly = isinstance(self.over, TensorValue) or self.over.python_type() in (tuple, list)
-        self.is_short = plainly and type(self.length) is int and self.length <= _MOST_TURNS
+        few = type(self.length) is int and self.length <= _MOST_TURNS
+        self.is_short = plainly and few and not ctx.graph.is_apart()  # stacked elsewhere, under vmap
 
     def elements(self) -> list[Value]:
         """Return the elements, where there are few."""
