@@ -250,7 +250,7 @@ def _with_history(operator: Callable[[], OpOverload]) -> Callable[..., list[torc
 
     def call(tensors: list[torch.Tensor], numbers: list[Any], key: str) -> list[torch.Tensor]:
         ready = _ready(key)
-        if not fake_mode_is_active():
+        if not fake_mode_is_active() and not functorch_is_active():
             return ready.run(tensors, numbers)
         if torch.is_grad_enabled() and any(ready.program.differentiable) and any(t.requires_grad for t in tensors):
             if ready.program.draws:

@@ -17,6 +17,7 @@ from torch import fx
 
 from ...base.torch_facts import lazy_module
 from ..fx_nodes import add_call, add_output
+from ..graph_interpreter import interpreted
 from ..node_values import outputs, placeholders
 
 Tensors = Sequence[torch.Tensor]
@@ -234,6 +235,8 @@ class GradientOfProgram(SubgraphProgram):
         """Run the program under autograd and go back."""
         assert self.of is not None
         again = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        if again:  # compiled bodies have one backward
+            bodies = [interpreted(body.gm) for body in self.bodies]
         with torch.enable_grad():
             own = list(tensors[: self.inputs])
             for place in self.wanted:
