@@ -17,12 +17,12 @@ from . import torch_check  # noqa: F401  # first: it names in one line what this
 
 # isort: split
 import torch
-import torch._higher_order_ops.flex_attention  # makes its operator known
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
 from torch._functorch.autograd_function import (
     enable_single_level_autograd_function as at_single_level,  # allows SingleLevelFunction under functorch
 )
+from torch._higher_order_ops.flex_attention import sdpa_dense as dense_attention  # what its operator does, for traces
 from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators whose shape rule fake modes call
 from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
@@ -69,6 +69,7 @@ __all__ = [
     "decomposes_by_itself",
     "decomposition_of",
     "default_device_or_none",
+    "dense_attention",
     "device_constructors",
     "dispatch_key_bits",
     "enable_python_dispatcher",

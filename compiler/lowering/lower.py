@@ -91,7 +91,7 @@ class _Lowering:
 
     def run(self) -> LoopProgram:
         for node in self.gm.graph.nodes:
-            self.writer.origins = _origins(node)
+            self.writer.origins, self.writer.statement = _origins(node), _statement(node)
             if node.op == "placeholder":
                 self._input(node)
             elif node.op == "get_attr":
@@ -364,6 +364,12 @@ def _known_to_loops(value: object) -> bool:
 def _tensors_of(value: object) -> tuple[torch.Tensor, ...]:
     listed = value if isinstance(value, list | tuple) else (value,)
     return tuple(each for each in listed if isinstance(each, torch.Tensor))
+
+
+def _statement(node: fx.Node) -> str:
+    origin = origin_of(node)
+    place = f"{origin.place().rpartition('/')[2]} " if origin is not None else ""
+    return f"{place}{node.target}" if node.op == "call_function" else ""
 
 
 def _origins(node: fx.Node) -> tuple[str, ...]:
