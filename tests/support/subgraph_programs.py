@@ -152,6 +152,19 @@ def repeated_by_value(loop: Function, cond: Function) -> Function:
     return program
 
 
+@_twins((while_loop, scan), (repeat, fold))
+def reads_what_it_begins_with(loop: Function, fold_it: Function) -> Function:
+    """What is handed on changes; the same tensor read from outside does not."""
+
+    def program(a, w):
+        _, z = loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * a.sin()), (torch.tensor(0), a))
+        begin, elements = w[0] * 1, torch.cat([z] * 25)
+        last, given = fold_it(lambda c, x: (c * begin + x * elements[0], c + begin), begin, elements)
+        return last + given.sum(0)
+
+    return program
+
+
 @_twins((scan, torch.cond), (fold, choose))
 def folded_backwards(fold_it: Function, cond: Function) -> Function:
     def program(a, w):

@@ -59,19 +59,28 @@ class Body:
 
 @dataclass(slots=True)
 class CallInputs:
-    """The inputs of a call with subgraphs: tensors and numbers, each once, with their nodes."""
+    """The inputs of a call with subgraphs, with their nodes; what a loop hands on has places of its own.
+
+    places: where nodes stand that are only read.
+    """
 
     tensors: list[fx.Node] = field(default_factory=list)
     numbers: list[fx.Node] = field(default_factory=list)
+    places: dict[fx.Node, int] = field(default_factory=dict)
 
     def place(self, node: fx.Node) -> int:
         """Return the place of a node among the tensors, or `~place` among the numbers."""
         value = node.meta.get("example_value", node.meta.get("val"))
+        if node in self.places:
+            return self.places[node]
         if isinstance(value, torch.Tensor):
-            return _place(self.tensors, node)
+            self.places[node] = self.own(node)
+            return self.places[node]
         if not isinstance(value, int | float | torch.SymInt | torch.SymFloat):
             raise Break(DATA_DEPENDENT_BRANCH, f"a branch that reads {value!r}, neither a tensor nor a number")
-        return ~_place(self.numbers, node)
+        self.numbers.append(node)
+        self.places[node] = ~(len(self.numbers) - 1)
+        return self.places[node]
 
     def examples(self) -> list[Any]:
         """Return fake tensors and symbols like them."""
@@ -86,12 +95,6 @@ class CallInputs:
     def subgraph(self, body: Body, operands: Sequence[int]) -> Subgraph:
         """Return a body with the places of what it reads; operands: of what it is given as arguments."""
         return Subgraph(body.flat(), (*operands, *map(self.place, body.lifted)))
-
-
-def _place(nodes: list[fx.Node], node: fx.Node) -> int:
-    if node not in nodes:
-        nodes.append(node)
-    return nodes.index(node)
 
 
 def add_call(ctx: CaptureContext, name: str, program: SubgraphProgram, inputs: CallInputs, structure: object) -> Value:
