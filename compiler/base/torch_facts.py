@@ -19,7 +19,7 @@ from . import torch_check  # noqa: F401  # first: it names in one line what this
 import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
-from torch._functorch.autograd_function import (
+from torch._functorch.utils import (
     enable_single_level_autograd_function as at_single_level,  # allows SingleLevelFunction under functorch
 )
 from torch._higher_order_ops.flex_attention import sdpa_dense as dense_attention  # what its operator does, for traces
@@ -196,7 +196,7 @@ def jit_is_tracing() -> bool:
     return torch._C._get_tracing_state() is not None
 
 
-def apply_function(function: type[torch.autograd.Function], *args: object) -> Any:
+def apply_function(function: type[torch.autograd.Function] | type[SingleLevelFunction], *args: object) -> Any:
     """Return what an autograd function gives."""
     return function.apply(*args)  # type: ignore[no-untyped-call]  # untyped in torch
 

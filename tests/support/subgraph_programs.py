@@ -121,6 +121,17 @@ def the_other_branch_is_infinite(cond: Function) -> Function:
 
 
 @_twins((torch.cond,), (choose,))
+def results_are_written_to(cond: Function) -> Function:
+    def program(a, w):
+        x, y = cond(a.sum() > 0, lambda z: (z * w, z.sin()), lambda z: (z.cos(), z * 2), (a,))
+        x.mul_(2)
+        y[0] = x[0]
+        return x + y
+
+    return program
+
+
+@_twins((torch.cond,), (choose,))
 def under_autocast(cond: Function) -> Function:
     def program(a, w):
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -159,7 +170,7 @@ def reads_what_it_begins_with(loop: Function, fold_it: Function) -> Function:
     def program(a, w):
         _, z = loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * a.sin()), (torch.tensor(0), a))
         begin, elements = w[0] * 1, torch.cat([z] * 25)
-        last, given = fold_it(lambda c, x: (c * begin + x * elements[0], c + begin), begin, elements)
+        last, given = fold_it(lambda c, x: ((c * begin + x * elements[0]).tanh(), c + begin), begin, elements)
         return last + given.sum(0)
 
     return program

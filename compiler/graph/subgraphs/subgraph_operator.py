@@ -196,8 +196,8 @@ class _Joined(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, flows: tuple[bool, ...], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the results, as views of what they were."""
-        results = tuple(tensor.view_as(tensor) for tensor in tensors[: len(flows)])
+        """Return copies of the results: a program may write to them, which autograd refuses for views from here."""
+        results = tuple(tensor.clone() for tensor in tensors[: len(flows)])
         ctx.mark_non_differentiable(*(result for result, flow in zip(results, flows, strict=True) if not flow))
         ctx.set_materialize_grads(False)
         ctx.inputs = [(tensor.shape, tensor.dtype, tensor.device) for tensor in tensors[len(flows) :]]

@@ -22,7 +22,7 @@ from ..node_values import outputs, placeholders
 
 Tensors = Sequence[torch.Tensor]
 Numbers = Sequence[Any]
-BodyCall = Callable[..., Tensors]
+BodyCall = Callable[..., Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +181,8 @@ class FoldedBody(SubgraphProgram):
         first, end = self.carried, self.carried + self.over
         length = tensors[first].shape[0]
         columns = [tensor.unbind() for tensor in tensors[first:end]]
-        now, given = list(tensors), [()] * length
+        now = list(tensors)
+        given: list[tuple[torch.Tensor, ...]] = [()] * length
         for place in reversed(range(length)) if self.backwards else range(length):
             now[first:end] = [column[place] for column in columns]
             results = tuple(bodies[0](*self.bodies[0].arguments(now, numbers)))
