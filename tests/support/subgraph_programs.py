@@ -170,7 +170,7 @@ def reads_what_it_begins_with(loop: Function, fold_it: Function) -> Function:
     def program(a, w):
         _, z = loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * a.sin()), (torch.tensor(0), a))
         begin, elements = w[0] * 1, torch.cat([z] * 25)
-        last, given = fold_it(lambda c, x: ((c * begin + x * elements[0]).tanh(), c + begin), begin, elements)
+        last, given = fold_it(lambda c, x: ((c * begin + x * elements[0]).tanh() * 0.1, c * begin), begin, elements)
         return last + given.sum(0)
 
     return program

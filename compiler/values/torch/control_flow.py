@@ -34,6 +34,7 @@ class Body:
         self, ctx: CaptureContext, function: Value, operands: list[object], *, may_give_inputs: bool = False
     ) -> None:
         drawn = len(ctx.graph.draws())
+        self.result: Any
         self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(
             function, tuple(operands), {}, takes_numbers=True
         )
@@ -161,7 +162,7 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     same = [_looks(leaf) for leaf in body.leaves] == [_looks(fake) for fake in tensors_in(fakes)]
     if not isinstance(body.result, tuple) or len(body.result) != len(body.leaves) or not same:
         raise Break(DATA_DEPENDENT_BRANCH, "while_loop over results unlike its inputs")
-    inputs = CallInputs([node for node, _ in pairs])
+    inputs = CallInputs(tensors_in([node for node, _ in pairs]))
     places = list(range(len(pairs)))
     bodies = tuple(inputs.subgraph(one, places) for one in (condition, body))
     flows = tuple(map(has_history, body.leaves))
