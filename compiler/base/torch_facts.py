@@ -19,17 +19,13 @@ from . import torch_check  # noqa: F401  # first: it names in one line what this
 import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
-from torch._functorch.utils import (
-    enable_single_level_autograd_function as at_single_level,  # allows SingleLevelFunction under functorch
-)
+from torch._functorch.utils import enable_single_level_autograd_function as at_single_level  # allows the next one
 from torch._higher_order_ops.flex_attention import sdpa_dense as dense_attention  # what its operator does, for traces
 from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators whose shape rule fake modes call
 from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
-from torch.autograd.function import (
-    _SingleLevelFunction as SingleLevelFunction,  # gradients inside a kernel, at one level
-)
+from torch.autograd.function import _SingleLevelFunction as SingleLevelFunction  # gradients of a kernel, at one level
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
 from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
     ShapeEnv,
@@ -405,25 +401,22 @@ def is_operator(function: Any) -> bool:
     return isinstance(function, OpOverload)
 
 
+def _levels(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    yield tensor
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+        yield tensor
+
+
 def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
     """Return the plain tensor inside functorch's wrappers, None for a tensor that is not such a wrapper."""
-    functorch = torch._C._functorch
-    if not functorch.is_functorch_wrapped_tensor(tensor):
-        return None
-    inner = tensor
-    while functorch.is_functorch_wrapped_tensor(inner):
-        inner = functorch.get_unwrapped(inner)
-    return inner
+    *_, inner = _levels(tensor)
+    return None if inner is tensor else inner
 
 
 def has_history(tensor: torch.Tensor) -> bool:
     """Return whether gradients flow to a tensor at its own level of transforms, or at one that it wraps."""
-    functorch = torch._C._functorch
-    while functorch.is_functorch_wrapped_tensor(tensor):
-        if tensor.requires_grad:
-            return True
-        tensor = functorch.get_unwrapped(tensor)
-    return tensor.requires_grad
+    return any(level.requires_grad for level in _levels(tensor))
 
 
 def device_constructors() -> frozenset[Any]:
