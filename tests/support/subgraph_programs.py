@@ -94,7 +94,7 @@ def results_in_containers(cond: Function) -> Function:
     def program(a, w):
         n = a.shape[0]
         first = lambda z: {"p": z * w, "q": [z.sin() * n]}  # noqa: E731  two branches side by side
-        second = lambda z: {"p": z.cos(), "q": [z * 2]}  # noqa: E731
+        second = lambda z: {"p": z.cos(), "q": [z * 2]}  # noqa: E731  as the line above
         found = cond(a.sum() > 0, first, second, (a,))
         return found["p"] * found["q"][0]
 

@@ -83,7 +83,7 @@ class ReadyProgram:
     key: str
     calls: list[BodyCall] = field(default_factory=list)
     derived: dict[object, ReadyProgram] = field(default_factory=dict)
-    sample: Sample | None = None
+    sample: ElementOfBatch | None = None
     autocast: AutocastState = ()
     __weakref__: object = field(init=False, repr=False)
 
@@ -118,7 +118,7 @@ class ReadyProgram:
         """Return the program over a batch."""
         made = self._derived(("batched", flags, batch), lambda: self.program.batched(flags, batch))
         if not isinstance(self.program, GradientOfProgram):
-            made.sample = Sample(self, flags, batch)
+            made.sample = ElementOfBatch(self, flags, batch)
         return made
 
     def _derived(self, what: object, make: Callable[[], SubgraphProgram]) -> ReadyProgram:
@@ -129,7 +129,7 @@ class ReadyProgram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class ElementOfBatch:
     """What a program over a batch does for each element; fake tensors are not told by vmap, which dispatch is above.
 
     flags: which inputs are batched.
