@@ -11,7 +11,7 @@ import torch
 from .base.bisecting.applications import count_anew
 from .base.config import CONFIG
 from .base.errors import UserError
-from .base.events import forget_stage_times
+from .base.events import FellBack, forget_stage_times, record
 from .base.options import Options, Settings, compilation_is_switched_off, options_from_environment
 from .base.seam import Seam
 from .controls import original_of
@@ -21,7 +21,13 @@ from .frontend.units.shared_units import forget_units, keep_unit, shared_family
 from .frontend.units.unit import FROZEN, Family
 from .pipeline import compile_callable, make_family
 
-_MODES = frozenset({None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"})
+_NOTHING_TO_TUNE = "it tries other kernels for matrix products and convolutions, which are ATen's here, on every mode"
+_NO_EFFECT = {
+    "reduce-overhead": "it replays CUDA graphs, which a CPU does not have; a call costs the same in every mode",
+    "max-autotune": _NOTHING_TO_TUNE,
+    "max-autotune-no-cudagraphs": _NOTHING_TO_TUNE,
+}
+_MODES = frozenset({None, "default", *_NO_EFFECT})
 
 _FAMILIES: WeakSet[Family] = WeakSet()
 
@@ -47,6 +53,7 @@ def compile(  # noqa: A001 - the name users know
     symbolic, False none, None a size that has changed. options: fields of `Options`.
     disable: return the model unchanged; TORCHDYNAMO_DISABLE=1 and TORCH_COMPILE_DISABLE=1 in the environment do so too.
     recompile_limit: specialisations of one function; further guard failures run eagerly.
+    mode: a name of torch's; none changes anything here, and an event (FellBack) says so and why.
     Raises UserError for an unknown backend, mode or option.
     """
     if model is None:
@@ -64,6 +71,8 @@ def compile(  # noqa: A001 - the name users know
     if mode not in _MODES:
         known = ", ".join(sorted(name for name in _MODES if name))
         raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
+    if mode in _NO_EFFECT:
+        record(FellBack(f"mode={mode!r}", f"no effect: {_NO_EFFECT[mode]}"))
     settings, full = _settings(options, recompile_limit), fullgraph or bool(nopython)
     whose = backend if isinstance(backend, str) else id(backend)  # the family holds it: the number stays its own
     key = (whose, _key_of(options), recompile_limit, options_from_environment(), full, dynamic, Seam.plants)

@@ -25,6 +25,8 @@ from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import origin_of
 from ..graph.promises import MetadataDeparture
+from ..graph.subgraphs.autocast_at import autocast_state
+from ..graph.subgraphs.subgraph_operator import BodyCompiler
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
@@ -40,7 +42,7 @@ from .forms.form_parts import (
 )
 from .forms.form_place import FormPlace, LoadPart, place_of
 from .forms.kept_form import kept_form
-from .joint_program import JointProgram, autocast_state
+from .joint_program import JointProgram
 from .stages.gradient_buckets import BucketCaps, current_caps
 
 Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
@@ -131,6 +133,8 @@ class CompiledCall:
     _promised: dict[BucketCaps | None, list[Form]] = field(default_factory=dict)
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
     _uncompiled: Callable[..., tuple[object, ...]] | None = None
+    _bodies: dict[int, "CompiledCall"] = field(default_factory=dict)
+    _compilers: list[BodyCompiler] = field(default_factory=list)  # kept alive: graphs name what they have made
     lock: ForkedLock = field(default_factory=ForkedLock)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
@@ -264,7 +268,9 @@ class CompiledCall:
         """Return the form of the graph for arguments like these, from disk where it is there."""
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
-        program = JointProgram(self.gm, metadata, *state, dynamic=dynamic, sizes=sizes, gate=gate)
+        bodies = BodyCompiler(self._body)
+        self._compilers.append(bodies)
+        program = JointProgram(self.gm, metadata, *state, dynamic=dynamic, sizes=sizes, gate=gate, bodies=bodies)
         rules = self.decompositions
         context = FormContext(
             self.gm, self.compile_graph, self.options, rules, self.recompute, self._refused, self.halves
@@ -283,6 +289,13 @@ class CompiledCall:
             if kept is not None:
                 return kept
         return _traced_form(context, program, arguments, place)
+
+    def _body(self, gm: fx.GraphModule) -> "CompiledCall":
+        """Return what runs the body of a call with subgraphs: compiled as this graph is, when it is first called."""
+        if id(gm) not in self._bodies:
+            how = (self.compile_graph, self.options, self.decompositions, self.recompute)
+            self._bodies[id(gm)] = CompiledCall(gm, *how, dynamic=dynamic_arguments(gm))
+        return self._bodies[id(gm)]
 
     def _refused(self, why: str) -> None:
         self.fallback_reason = why

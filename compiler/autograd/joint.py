@@ -118,7 +118,7 @@ class _Run:
         with torch.inference_mode(False):
             arguments, call_inputs, input_nodes = self._make_inputs()
         before = [StateBefore.of(item) for item in call_inputs]
-        with self.program.state(), self.mode, self.recorder:
+        with self.program.tracing_state(), self.mode, self.recorder:
             by = call_with_dynamic_sizes if self.program.dynamic.labels else None
             results = interpret(self.program.gm, arguments, before=self._note_origin, after=_rounded, call=by)
         self.recorder.origin = None

@@ -2,24 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import fx
 
 from ..base.bisecting.applications import Gate
-from ..base.torch_facts import OpOverload, any_autocast, quiet_fake_failures
+from ..base.torch_facts import OpOverload, quiet_fake_failures
+from ..graph.graph_interpreter import interpreted
+from ..graph.subgraphs.autocast_at import AutocastState, autocast_as
+from ..graph.subgraphs.subgraph_operator import BodyCompiler, compiled_by
 from ..graph.tracer import Decomposition, TensorMetadata, metadata_of
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments
-
-AUTOCAST_DEVICES = ("cpu", "cuda")
-
-
-def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
-    """Return the devices where autocast is on, each with its dtype."""
-    if not any_autocast():
-        return ()
-    return tuple((d, torch.get_autocast_dtype(d)) for d in AUTOCAST_DEVICES if torch.is_autocast_enabled(d))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +22,19 @@ class JointProgram:
 
     arguments: numbers as they are, for a tensor its metadata; the same tensor given twice is the same object here.
     grad_enabled, autocast: the state of the call.  keeps_recorded: whether a trace keeps what it recorded.
-    gate: asked for each decomposition.
+    gate: asked for each decomposition.  bodies: compiles what calls with subgraphs run.
     """
 
     gm: fx.GraphModule
     arguments: tuple[object, ...]
     grad_enabled: bool
-    autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
+    autocast: AutocastState = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
     dynamic: DynamicArguments = NOTHING_DYNAMIC
     sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels
     keeps_recorded: bool = False
     gate: Gate | None = None
+    bodies: BodyCompiler = field(default_factory=lambda: BodyCompiler(interpreted), compare=False)
 
     @staticmethod
     def metadata(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> tuple[object, ...]:
@@ -59,8 +54,11 @@ class JointProgram:
         stack.enter_context(quiet_fake_failures())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
-        states = dict(self.autocast)
-        for device in AUTOCAST_DEVICES:
-            if device in states or torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, dtype=states.get(device), enabled=device in states))
+        stack.enter_context(autocast_as(self.autocast))
+        return stack
+
+    def tracing_state(self) -> ExitStack:
+        """Return `state` where the program is traced: its calls with subgraphs become calls of an operator."""
+        stack = self.state()
+        stack.enter_context(compiled_by(self.bodies))
         return stack

@@ -19,6 +19,11 @@ def implement(name: str, kernel: Callable[..., object], key: str) -> None:
     _LIBRARY.impl(name, kernel, key)  # type: ignore[no-untyped-call]  # untyped in torch
 
 
+def implement_fake(name: str, rule: Callable[..., object]) -> None:
+    """Register what an operator gives on fake tensors."""
+    torch.library.register_fake(f"plumbline::{name}", rule, lib=_LIBRARY)
+
+
 def implement_batched(operator: OpOverload, rule: Callable[..., tuple[object, object]]) -> None:
     """Register what an operator does under vmap; rule: as `torch.library.register_vmap` takes it."""
     torch.library.register_vmap(operator, rule, lib=_LIBRARY)

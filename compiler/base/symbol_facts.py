@@ -70,7 +70,7 @@ def make_symbolic_fake(
         twin = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
         if isinstance(tensor, torch.nn.Parameter):
             twin = torch.nn.Parameter(twin, requires_grad=False)
-    twin.requires_grad_(tensor.requires_grad)
+    twin.requires_grad = tensor.requires_grad  # the method is refused inside a transform of torch.func
     if tensor.is_leaf:
         return twin
     with mode, torch.enable_grad():

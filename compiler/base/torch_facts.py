@@ -17,13 +17,15 @@ from . import torch_check  # noqa: F401  # first: it names in one line what this
 
 # isort: split
 import torch
-import torch._higher_order_ops.flex_attention  # makes its operator known
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
+from torch._functorch.utils import enable_single_level_autograd_function as at_single_level  # allows the next one
+from torch._higher_order_ops.flex_attention import sdpa_dense as dense_attention  # what its operator does, for traces
 from torch._higher_order_ops.utils import registered_hop_fake_fns  # operators whose shape rule fake modes call
 from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
+from torch.autograd.function import _SingleLevelFunction as SingleLevelFunction  # gradients of a kernel, at one level
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
 from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
     ShapeEnv,
@@ -44,6 +46,7 @@ __all__ = [
     "ModeStacks",
     "OpOverload",
     "ShapeEnv",
+    "SingleLevelFunction",
     "StorageWeakRef",
     "TorchFunctionState",
     "WatchedFakeMode",
@@ -53,6 +56,7 @@ __all__ = [
     "any_autocast_enabled",
     "apply_function",
     "asked_once",
+    "at_single_level",
     "backward_is_running",
     "below_autograd",
     "calls_module_plainly",
@@ -61,6 +65,7 @@ __all__ = [
     "decomposes_by_itself",
     "decomposition_of",
     "default_device_or_none",
+    "dense_attention",
     "device_constructors",
     "dispatch_key_bits",
     "enable_python_dispatcher",
@@ -79,6 +84,7 @@ __all__ = [
     "group_tensors",
     "has_foreign_modes",
     "has_free_unbacked_symbols",
+    "has_history",
     "has_own_dispatch",
     "hidden_tensor_hooks",
     "inference_block",
@@ -198,9 +204,9 @@ def jit_is_tracing() -> bool:
     return torch._C._get_tracing_state() is not None
 
 
-def apply_function(function: type[torch.autograd.Function], *args: object) -> Any:
-    """Return what an autograd function gives."""
-    return function.apply(*args)  # type: ignore[no-untyped-call]  # untyped in torch
+def apply_function(function: Any, *args: object) -> Any:
+    """Return what an autograd function, of several levels or of one, gives."""
+    return function.apply(*args)
 
 
 def negative_view(tensor: torch.Tensor) -> torch.Tensor:
@@ -407,15 +413,22 @@ def is_operator(function: Any) -> bool:
     return isinstance(function, OpOverload)
 
 
+def _levels(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    yield tensor
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+        yield tensor
+
+
 def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
     """Return the plain tensor inside functorch's wrappers, None for a tensor that is not such a wrapper."""
-    functorch = torch._C._functorch
-    if not functorch.is_functorch_wrapped_tensor(tensor):
-        return None
-    inner = tensor
-    while functorch.is_functorch_wrapped_tensor(inner):
-        inner = functorch.get_unwrapped(inner)
-    return inner
+    *_, inner = _levels(tensor)
+    return None if inner is tensor else inner
+
+
+def has_history(tensor: torch.Tensor) -> bool:
+    """Return whether gradients flow to a tensor at its own level of transforms, or at one that it wraps."""
+    return any(level.requires_grad for level in _levels(tensor))
 
 
 def device_constructors() -> frozenset[Any]:

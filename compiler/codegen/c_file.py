@@ -11,6 +11,7 @@ from ..schedule.execution_plan import ExecutionPlan
 from ..symbolic.scaled_sizes import SCALED, in_c
 from .c_functions.c_library import Library
 from .c_kernel import write_kernel
+from .kernel_text import without_comments
 from .memory.in_place import as_written
 
 _FLOOR = """static inline long long floor_quotient(long long a, long long b) {
@@ -61,9 +62,10 @@ def write_file(
         for loop in segment.loops:
             written, seen = as_written(loop, buffers, plan.in_place)
             text, order = write_kernel(written, seen, library, KERNEL, features.vector_bytes, threads, sizes, gate)
-            name = names.get(text)
+            plain = without_comments(text)
+            name = names.get(plain)
             if name is None:  # layers repeat: equal kernels are written, and compiled, once
-                name = names[text] = f"kernel_{len(names)}"
+                name = names[plain] = f"kernel_{len(names)}"
                 kernels.append((name, _commented(loop, text.replace(KERNEL, name))))
             pointers = ", ".join(slots[buffer] for buffer in order)
             call = f"{name}(p, z)" if sizes else f"{name}(p)"

@@ -34,6 +34,10 @@ class ReductionWriter:
 
     def declare(self, reduction: Scalar) -> str:
         """Declare the accumulator of a reduction; returns its name."""
+        with self.text.statements_of(reduction):
+            return self._declare(reduction)
+
+    def _declare(self, reduction: Scalar) -> str:
         name = f"acc{self.text.plan.number[id(reduction)]}"
         kind = reduction.kind
         if kind.startswith("arg"):
@@ -50,6 +54,10 @@ class ReductionWriter:
 
     def accumulate(self, reduction: Scalar, accumulator: str, number: int, *, blocked: bool) -> None:
         """Let a value enter its accumulator."""
+        with self.text.statements_of(reduction):
+            self._accumulate(reduction, accumulator, number, blocked=blocked)
+
+    def _accumulate(self, reduction: Scalar, accumulator: str, number: int, *, blocked: bool) -> None:
         value = self.values.value(reduction.args[0], self.text.inner_lanes, number)
         kind = reduction.kind
         if kind.startswith("arg"):
@@ -95,6 +103,10 @@ class ReductionWriter:
 
     def finish(self, reduction: Scalar, accumulator: str) -> None:
         """Name what a reduction gives, with its lanes joined."""
+        with self.text.statements_of(reduction):
+            self._finish(reduction, accumulator)
+
+    def _finish(self, reduction: Scalar, accumulator: str) -> None:
         register, lanes = REGISTER[reduction.dtype], self.text.outer_lanes
         name = f"t{self.text.plan.number[id(reduction)]}"
         kind = self.text.library.type(register, lanes)

@@ -28,6 +28,10 @@ class StoreWriter:
 
     def store(self, store: LoopStore, lanes: int, number: int) -> None:
         """Write one store of that many lanes, in the pass of a number."""
+        with self.text.statements_of(store.value):
+            self._store(store, lanes, number)
+
+    def _store(self, store: LoopStore, lanes: int, number: int) -> None:
         value = self.values.value(store.value, lanes, number)
         dtype = self.text.buffers[store.access.buffer].dtype
         offset, pointer = store.access.index[0], self.text.pointer(store.access.buffer)

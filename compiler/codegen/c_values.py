@@ -138,6 +138,10 @@ class ValueWriter:
         self.text.names[id(scalar), lanes] = name
 
     def _emit(self, scalar: Scalar, lanes: int) -> None:
+        with self.text.statements_of(scalar):
+            self._emit_statements(scalar, lanes)
+
+    def _emit_statements(self, scalar: Scalar, lanes: int) -> None:
         name = f"t{self.text.plan.number[id(scalar)]}"
         register = REGISTER[scalar.dtype]
         if scalar.name == "load":

@@ -58,7 +58,7 @@ def with_accesses(
         return change(access) if callable(change) else access
 
     def replace(load: Scalar) -> Scalar:
-        return builder.make("load", load.args, load.dtype, moved(load.access))
+        return builder.make("load", load.args, load.dtype, moved(load.access), load.origin)
 
     values = rebuild([store.value for store in loop.stores], builder, mapping, replace)
     stores = [

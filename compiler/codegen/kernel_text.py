@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
+from ..loops.body import Scalar
 from ..loops.ir import Buffer
 from ..symbolic.expr import Symbol
 from ..symbolic.symbolic_sizes import divides
@@ -12,13 +14,25 @@ from .c_functions.c_memory import MemoryFunctions
 from .c_types import number_text
 from .kernel_plan import KernelPlan
 
+_OPEN = "  /* "
 BLOCK = 64  # vector steps of a long sum added plainly before the total is carried over exactly
+
+
+def commented(origin: str) -> str:
+    """Return the comment behind a statement."""
+    return f"{_OPEN}{origin.replace('*/', '* /')} */"
+
+
+def without_comments(text: str) -> str:
+    """Return the text of a kernel without the comments behind its statements: layers that repeat are equal then."""
+    return "\n".join(line.partition(_OPEN)[0] for line in text.split("\n"))
 
 
 class KernelText:
     """The C of one kernel while it is written: its lines, the names in scope, and what does not change meanwhile.
 
     names: (scalar, lanes) -> C name, in the scope being written.  head: numbers, before all loops.
+    origin: the user's line and operator of the statements that are written; a comment behind each.
     """
 
     def __init__(self, plan: KernelPlan, buffers: Mapping[str, Buffer], library: Library) -> None:
@@ -30,6 +44,7 @@ class KernelText:
         self.head: list[str] = []
         self.lines: list[str] = []
         self.depth = 1
+        self.origin = ""
         self.names: dict[tuple[int, int], str] = {}
         self.constants: dict[tuple[str, str, int], str] = {}
 
@@ -45,7 +60,16 @@ class KernelText:
 
     def line(self, text: str) -> None:
         """Append a line at the present depth."""
-        self.lines.append("  " * self.depth + text)
+        self.lines.append("  " * self.depth + text + (commented(self.origin) if self.origin else ""))
+
+    @contextmanager
+    def statements_of(self, scalar: Scalar) -> Iterator[None]:
+        """Let the lines written inside the block be those of a value."""
+        before, self.origin = self.origin, scalar.origin
+        try:
+            yield
+        finally:
+            self.origin = before
 
     def pointer(self, buffer: str) -> str:
         """Return the C name of a buffer's pointer."""

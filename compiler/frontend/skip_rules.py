@@ -96,6 +96,7 @@ _INLINED_IN_TORCH = frozenset(
         "torch.export._unlift",
         "torch.export._tree_utils",
         "torch._dynamo.external_utils",
+        "torch._dynamo._trace_wrapped_higher_order_op",  # how masks of flex_attention are indexed
         COLLECTIVES,
     }
 )

@@ -36,12 +36,16 @@ Detail = Access | Expr | Size | float | int | bool | str | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scalar:
-    """A value inside a loop body; identity is equality, `ScalarBuilder` makes equal ones once."""
+    """A value inside a loop body; identity is equality, `ScalarBuilder` makes equal ones once.
+
+    origin: the user's line and the operator that it was first made for, as text for comments.
+    """
 
     name: str
     args: tuple[Scalar, ...]
     dtype: torch.dtype
     detail: Detail = None
+    origin: str = ""
 
     @property
     def access(self) -> Access:
@@ -73,18 +77,24 @@ def is_uniform(scalar: Scalar) -> bool:
 
 
 class ScalarBuilder:
-    """Makes scalars, each distinct one once; lives no longer than the function that uses it."""
+    """Makes scalars, each distinct one once; lives no longer than the function that uses it.
 
-    def __init__(self) -> None:
+    origin: of what it makes, where nothing else is said.
+    """
+
+    def __init__(self, origin: str = "") -> None:
+        self._origin = origin
         self._made: dict[tuple[object, ...], Scalar] = {}
 
-    def make(self, name: str, args: tuple[Scalar, ...], dtype: torch.dtype, detail: Detail = None) -> Scalar:
+    def make(
+        self, name: str, args: tuple[Scalar, ...], dtype: torch.dtype, detail: Detail = None, origin: str = ""
+    ) -> Scalar:
         """Return the scalar of these parts."""
         # repr tells -0.0 from 0.0, True from 1, and makes NaN equal to itself
         key = (name, tuple(map(id, args)), dtype, repr(detail) if isinstance(detail, float | int) else detail)
         scalar = self._made.get(key)
         if scalar is None:
-            scalar = self._made[key] = Scalar(name, args, dtype, detail)
+            scalar = self._made[key] = Scalar(name, args, dtype, detail, origin or self._origin)
         return scalar
 
     def load(
@@ -170,6 +180,6 @@ def rebuild(
             detail = Access(detail.buffer, tuple(substitute(part, mapping) for part in detail.index), detail.looked_up)
         elif isinstance(detail, Expr):
             detail = substitute(detail, mapping)
-        new = builder.make(scalar.name, args, scalar.dtype, detail)
+        new = builder.make(scalar.name, args, scalar.dtype, detail, scalar.origin)
         rebuilt[id(scalar)] = (replace(new) or new) if scalar.name == "load" else new
     return [rebuilt[id(root)] for root in roots]

@@ -104,7 +104,9 @@ class _Instance:
         scalars: dict[int, Scalar] = {}
         for scalar in walk(store.value for store in old.stores):
             args = tuple(scalars[id(arg)] for arg in scalar.args)
-            scalars[id(scalar)] = builder.make(scalar.name, args, scalar.dtype, self.detail(scalar.detail))
+            scalars[id(scalar)] = builder.make(
+                scalar.name, args, scalar.dtype, self.detail(scalar.detail), scalar.origin
+            )
         stores = tuple(LoopStore(self.access(s.access), scalars[id(s.value)], s.whole) for s in old.stores)
         kept = tuple(self.variable(symbol) for symbol in old.kept)
         return Loop(old.name, kept, tuple(self.variable(symbol) for symbol in old.reduced), stores, old.origins)

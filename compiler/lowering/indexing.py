@@ -51,7 +51,7 @@ def _joined(call: LoweringCall, parts: list[LoopTensor], dim: int) -> LoopTensor
             continue
         symbols = variables("i", part.shape)
         index = tuple(as_expr(symbol) for symbol in symbols)
-        b = ScalarBuilder()
+        b = ScalarBuilder(call.writer.statement)
         value = b.cast(part.at(b, index), fake.dtype)
         place = tuple(add(each, as_expr(start)) if n == dim else each for n, each in enumerate(index))
         call.writer.loop(buffer, symbols, (), place, value, whole=False)

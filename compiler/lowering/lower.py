@@ -22,6 +22,7 @@ from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
 from ..graph.passes import may_be_dropped
 from ..graph.promises import is_workspace
+from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
@@ -90,7 +91,7 @@ class _Lowering:
 
     def run(self) -> LoopProgram:
         for node in self.gm.graph.nodes:
-            self.writer.origins = _origins(node)
+            self.writer.origins, self.writer.statement = _origins(node), _statement(node)
             if node.op == "placeholder":
                 self._input(node)
             elif node.op == "get_attr":
@@ -163,7 +164,7 @@ class _Lowering:
             return
         reason = self._try_lowering(node)
         if reason is not None:
-            if is_recording():
+            if is_recording() and node.target not in SUBGRAPH_OPERATORS:  # their bodies are compiled by themselves
                 record(FellBack(str(node.target), reason, origin_of(node)))
             self._extern(node)
 
@@ -363,6 +364,12 @@ def _known_to_loops(value: object) -> bool:
 def _tensors_of(value: object) -> tuple[torch.Tensor, ...]:
     listed = value if isinstance(value, list | tuple) else (value,)
     return tuple(each for each in listed if isinstance(each, torch.Tensor))
+
+
+def _statement(node: fx.Node) -> str:
+    origin = origin_of(node)
+    place = f"{origin.place().rpartition('/')[2]} " if origin is not None else ""
+    return f"{place}{node.target}" if node.op == "call_function" else ""
 
 
 def _origins(node: fx.Node) -> tuple[str, ...]:

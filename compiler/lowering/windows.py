@@ -93,7 +93,7 @@ def lower_max_pool(call: LoweringCall) -> tuple[LoopTensor, ...]:
     shape, dtype = call.shape, window.source.dtype
     symbols = variables("i", shape)
     index: Index = tuple(as_expr(symbol) for symbol in symbols)
-    b = ScalarBuilder()
+    b = ScalarBuilder(call.writer.statement)
     best: Scalar | None = None
     best_place: Scalar | None = None
     for row in range(window.kernel[0]):

@@ -94,6 +94,7 @@ class LoopWriter:
         self.buffers: dict[str, Buffer] = {}
         self.steps: list[Step] = []
         self.origins: tuple[str, ...] = ()
+        self.statement = ""  # the user's line and the operator that is lowered
         self._taken: dict[str, int] = {}
 
     def fresh(self, base: str) -> str:
@@ -138,7 +139,7 @@ class LoopWriter:
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
         symbols = variables("i", shape)
         index = tuple(as_expr(symbol) for symbol in symbols)
-        builder = ScalarBuilder()
+        builder = ScalarBuilder(self.statement)
         self.loop(buffer, symbols, (), index, builder.cast(element(builder, index), dtype))
         return LoopTensor(buffer.name, tuple(shape), dtype)
 
@@ -156,7 +157,7 @@ class LoopWriter:
         reduced = tuple(Symbol(f"r{n}", size) for n, size in enumerate(shape) if n in folded)
         by_name = {symbol.name: symbol for symbol in (*kept, *reduced)}
         index = tuple(as_expr(by_name[f"{'r' if n in folded else 'i'}{n}"]) for n in range(len(shape)))
-        builder = ScalarBuilder()
+        builder = ScalarBuilder(self.statement)
         place = None
         if reduction.kind.startswith("arg"):
             places = [index[n] for n in sorted(folded)]

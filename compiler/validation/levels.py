@@ -28,7 +28,7 @@ from ..autograd.forms.form_levels import (
     halves_call,
 )
 from ..autograd.joint import trace_call
-from ..autograd.joint_program import JointProgram, autocast_state
+from ..autograd.joint_program import JointProgram
 from ..autograd.partition import JointGraph, partition
 from ..base.options import Options
 from ..comparison.departure import Departure, compare_levels
@@ -37,6 +37,7 @@ from ..comparison.program_level import LevelResult, ProgramLevel, run_level
 from ..graph.dynamic_sizes import is_symbolic, size_values
 from ..graph.node_values import placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
+from ..graph.subgraphs.autocast_at import autocast_state
 from ..kernel_levels import CODE, LOWERING, SCHEDULE
 from ..loops.ir import LoopProgram
 from ..loops.loop_interpreter import interpret_program

@@ -451,12 +451,19 @@ class GraphInProgress(ABC):
 
     @abstractmethod
     def evaluate_apart(
-        self, function: "Value", args: tuple[object, ...], kwargs: dict[str, object], *, once: bool = False
+        self,
+        function: "Value",
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        *,
+        once: bool = False,
+        takes_numbers: bool = False,
     ) -> tuple[object, GraphModule, tuple[Node, ...]]:
         """Evaluate a call on fake tensors in a graph of its own.
 
         Returns the result, the graph (inputs: the tensors of the arguments, then the lifted ones) and the nodes of
         the surrounding graph that were lifted. Effects are a Break, unless the function runs exactly once.
+        takes_numbers: whether numbers that vary may be among these, with the symbol as `val`; else they are fixed.
         """
 
     @abstractmethod

@@ -8,7 +8,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.errors import Unsupported, UserError
-from plumbline.compiler.base.events import Artifact, BackendCalled, Captured, Partitioned, recording
+from plumbline.compiler.base.events import Artifact, BackendCalled, Captured, FellBack, Partitioned, recording
 from plumbline.testing import lowering_of, replace_lowering
 
 aten = torch.ops.aten
@@ -229,6 +229,10 @@ def test_an_unknown_setting_is_answered_with_the_nearest():
 
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
 def test_modes_change_no_answer(mode):
-    """A `mode` is taken, and no answer depends on it."""
+    """A `mode` is taken, no answer depends on it, and what has no effect says so."""
     x = torch.randn(5)
-    assert torch.equal(plumbline.compile(lambda x: x.sin() + 1, backend="aot_eager", mode=mode)(x), x.sin() + 1)
+    with recording() as events:
+        compiled = plumbline.compile(lambda x: x.sin() + 1, backend="aot_eager", mode=mode)
+    told = [event.why for event in events if isinstance(event, FellBack) and mode in event.operation]
+    assert [text.partition(":")[0] for text in told] == ([] if mode == "default" else ["no effect"])
+    assert torch.equal(compiled(x), x.sin() + 1)

@@ -49,7 +49,7 @@ def branches_are_modules(m, a):
         return m(a)
 
 
-@program(make=lambda: (A.clone().requires_grad_(),), backward=True, graphs=2, breaks=1)
+@program(make=lambda: (A.clone().requires_grad_(),), backward=True)
 def branch_with_gradients(a):
     return torch.cond(a.sum() > 0, lambda z: z.sin(), lambda z: z.cos(), (a,)).sum()
 
@@ -91,6 +91,17 @@ def linear_recurrence(a, b):
         return x[0] * y[0], x[1] * y[0] + y[1]
 
     return associative_scan(step, (a, b), dim=0, reverse=True, combine_mode="generic")
+
+
+@program(A, graphs=2, breaks=1)
+def branch_that_draws_and_has_gradients(a):
+    w = a.clone().requires_grad_()
+    return torch.cond(a.sum() > 0, lambda z: z * torch.rand(2, 3), lambda z: z.cos() * torch.rand(2, 3), (w,)).sum()
+
+
+@program(make=lambda: (A.clone().requires_grad_(),), backward=True)
+def loop_with_gradients(a):
+    return while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * a.sin()), (torch.tensor(0), a))[1]
 
 
 @program(A, dynamic=True)

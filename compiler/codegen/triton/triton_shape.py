@@ -112,7 +112,7 @@ def _without_points(loop: Loop) -> Loop:
             made[id(scalar)] = builder.constant(identity(scalar.kind, scalar.dtype), scalar.dtype)
         elif all(id(arg) in made for arg in scalar.args) and id(scalar) not in inner:
             args = tuple(made[id(arg)] for arg in scalar.args)
-            made[id(scalar)] = builder.make(scalar.name, args, scalar.dtype, scalar.detail)
+            made[id(scalar)] = builder.make(scalar.name, args, scalar.dtype, scalar.detail, scalar.origin)
     kept = tuple(LoopStore(store.access, made[id(store.value)], store.whole) for store in stores)
     return Loop(loop.name, loop.kept, (), kept, loop.origins)
 

@@ -72,10 +72,14 @@ _PLAIN_KINDS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """A graph under construction. lifted: node of the next outer graph -> the placeholder that stands for it here."""
+    """A graph under construction.
+
+    lifted: node of the next outer graph -> the placeholder that stands for it here.  takes_numbers: see evaluate_apart.
+    """
 
     graph: fx.Graph
     lifted: dict[fx.Node, fx.Node]
+    takes_numbers: bool = False
 
 
 class GraphBuilder(GraphInProgress):
@@ -250,10 +254,16 @@ class GraphBuilder(GraphInProgress):
         return self._from_graph(result, node)
 
     def evaluate_apart(
-        self, function: Value, args: tuple[object, ...], kwargs: dict[str, object], *, once: bool = False
+        self,
+        function: Value,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        *,
+        once: bool = False,
+        takes_numbers: bool = False,
     ) -> tuple[object, fx.GraphModule, tuple[fx.Node, ...]]:
         """Evaluate a call on fake tensors in a graph of its own; see CaptureContext."""
-        level = Level(fx.Graph(), {})
+        level = Level(fx.Graph(), {}, takes_numbers)
         effects, states = self.effects.count(), set(self.modes.changed)
         grad_mode = torch.is_grad_enabled()
         self.levels.append(level)
@@ -500,7 +510,12 @@ class GraphBuilder(GraphInProgress):
 
     def size_argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size; under a transform the size as it is now, which is guarded."""
-        return value.constant() if self.is_apart() else self.sizes.argument(value)
+        if not all(level.takes_numbers for level in self.levels[1:]):
+            return value.constant()
+        node = self.sizes.argument(value)
+        if isinstance(node, fx.Node) and self.is_apart():
+            node.meta.setdefault("val", value.symbol)  # type: ignore[attr-defined]  # only of a symbol there is a node
+        return node
 
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         self.is_handled = self.is_handled or any(map(may_handle_errors, self.frames.stack))

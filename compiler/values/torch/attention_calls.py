@@ -7,7 +7,8 @@ import torch
 from torch import fx
 from torch.overrides import TorchFunctionMode
 
-from ...base.torch_facts import annotate_graph, flex_attention_operator
+from ...base.torch_facts import annotate_graph, dense_attention, flex_attention_operator
+from ...graph.subgraphs.subgraph_operator import COMPILER
 from ..constant import Known
 from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
@@ -46,7 +47,8 @@ class AttentionCall:
         """Run the operator; lifted: the tensors that the two functions read from outside."""
         first, second = (tuple(tensors) for tensors in lifted)
         mask = (*plain(tuple(blocks)), self.mask)
-        return flex_attention_operator(query, key, value, self.score, mask, self.scale, self.settings, first, second)
+        run = flex_attention_operator if COMPILER.get() is None else dense_attention  # which a trace records
+        return run(query, key, value, self.score, mask, self.scale, self.settings, first, second)
 
 
 class _IndexByTensors(TorchFunctionMode):

@@ -1,18 +1,22 @@
-"""`torch.cond` and `while_loop`: one node over graphs of the branches, decided by the data when the graph runs.
+"""`torch.cond`, `while_loop`, `map` and `scan`: one node over graphs of their functions.
 
-torch's `map` and `scan` have as many turns as a tensor is long: they are written out in the graph.
+The data decides when the graph runs. A `map` or `scan` of few turns is written out instead.
 """
 
 import types
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import fx
 
 from ...base.nested import map_nested
-from ...base.torch_facts import storage_key, while_loop
+from ...base.torch_facts import has_history, while_loop
 from ...base.torch_versions import precedes
+from ...graph.node_values import output_node, outputs
+from ...graph.subgraphs.subgraph_operator import HERE, SubgraphCall, memory_key
+from ...graph.subgraphs.subgraph_program import ChosenBody, FoldedBody, RepeatedBody, Subgraph, SubgraphProgram
 from ..constant import Constant
 from ..python.containers.lists import ListValue
 from ..python.containers.tuples import TupleValue
@@ -20,25 +24,91 @@ from ..reasons import DATA_DEPENDENT_BRANCH, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .tensor import TensorValue
-from .transforms import tensors_in
-
-Nodes = tuple[fx.Node, ...]
+from .transforms import plain, tensors_in
 
 
 class Body:
-    """A captured branch; lifted: the nodes of the surrounding graph that it reads."""
+    """A captured function that a call with subgraphs runs; lifted: the nodes of the surrounding graph that it reads."""
 
     def __init__(
         self, ctx: CaptureContext, function: Value, operands: list[object], *, may_give_inputs: bool = False
     ) -> None:
-        self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(function, tuple(operands), {})
+        drawn = len(ctx.graph.draws())
+        self.result: Any
+        self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(
+            function, tuple(operands), {}, takes_numbers=True
+        )
+        self.draws = len(ctx.graph.draws()) > drawn
         if any(map(writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
         inputs = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
-        places = {storage_key(tensor) for tensor in inputs}
-        if not may_give_inputs and any(storage_key(leaf) in places for leaf in self.leaves):
+        places = {memory_key(tensor) for tensor in inputs}
+        if not may_give_inputs and any(memory_key(leaf) in places for leaf in self.leaves):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
+
+    def flat(self) -> fx.GraphModule:
+        """Return the graph with its tensors in a flat tuple."""
+        nodes = tensors_in(outputs(self.graph.graph))
+        if len(nodes) != len(self.leaves):
+            raise Break(DATA_DEPENDENT_BRANCH, "a branch that gives numbers")
+        end = output_node(self.graph.graph)
+        end.args = (tuple(nodes),)
+        self.graph.recompile()
+        return self.graph
+
+
+@dataclass(slots=True)
+class CallInputs:
+    """The inputs of a call with subgraphs, with their nodes; what a loop hands on has places of its own.
+
+    places: where nodes stand that are only read.
+    """
+
+    tensors: list[fx.Node] = field(default_factory=list)
+    numbers: list[fx.Node] = field(default_factory=list)
+    places: dict[fx.Node, int] = field(default_factory=dict)
+
+    def place(self, node: fx.Node) -> int:
+        """Return the place of a node among the tensors, or `~place` among the numbers."""
+        value = node.meta.get("example_value", node.meta.get("val"))
+        if node in self.places:
+            return self.places[node]
+        if isinstance(value, torch.Tensor):
+            self.places[node] = self.own(node)
+            return self.places[node]
+        if not isinstance(value, int | float | torch.SymInt | torch.SymFloat):
+            raise Break(DATA_DEPENDENT_BRANCH, f"a branch that reads {value!r}, neither a tensor nor a number")
+        self.numbers.append(node)
+        self.places[node] = ~(len(self.numbers) - 1)
+        return self.places[node]
+
+    def examples(self) -> list[Any]:
+        """Return fake tensors and symbols like them."""
+        of_tensors = [node.meta["example_value"] for node in self.tensors]
+        return [*of_tensors, *(node.meta.get("val", node.meta.get("example_value")) for node in self.numbers)]
+
+    def own(self, node: fx.Node) -> int:
+        """Return a new place among the tensors: what a loop hands on is written there."""
+        self.tensors.append(node)
+        return len(self.tensors) - 1
+
+    def subgraph(self, body: Body, operands: Sequence[int]) -> Subgraph:
+        """Return a body with the places of what it reads; operands: of what it is given as arguments."""
+        return Subgraph(body.flat(), (*operands, *map(self.place, body.lifted)))
+
+
+def add_call(ctx: CaptureContext, name: str, program: SubgraphProgram, inputs: CallInputs, structure: object) -> Value:
+    """Add a call with subgraphs; structure: of its results, with tensors where tensors are given."""
+    here = map_nested(structure, lambda leaf: HERE if isinstance(leaf, torch.Tensor) else leaf)
+    call = SubgraphCall(name, program, here)
+    count = len(inputs.tensors)
+
+    def run(*given: Any) -> Any:
+        return call(given[:count], given[count:])
+
+    result = ctx.graph.fake_run(run, inputs.examples(), {}, name)
+    return ctx.graph.add(call, (tuple(inputs.tensors), tuple(inputs.numbers)), result)
 
 
 def writes(node: fx.Node) -> bool:
@@ -50,40 +120,7 @@ def writes(node: fx.Node) -> bool:
 
 
 def _looks(tensor: torch.Tensor) -> tuple[object, ...]:
-    return (tensor.shape, tensor.dtype, tensor.device, tensor.stride(), tensor.requires_grad)
-
-
-class ConditionalCall:
-    """What runs at the node: one of two branches."""
-
-    def __init__(self, chosen: fx.GraphModule, other: fx.GraphModule) -> None:
-        self.branches = (chosen, other)
-        self.__name__ = "cond"
-        self.__module__ = __name__
-
-    def __call__(self, predicate: Any, operands: Any, lifted: tuple[Any, Any]) -> Any:
-        """Run the branch that the predicate chooses."""
-        branch = 0 if predicate else 1
-        return self.branches[branch](*tensors_in(operands), *lifted[branch])
-
-
-class LoopCall:
-    """What runs at the node: a loop over tensors while a condition holds."""
-
-    def __init__(self, condition: fx.GraphModule, body: fx.GraphModule) -> None:
-        self.condition = condition
-        self.body = body
-        self.__name__ = "while_loop"
-        self.__module__ = __name__
-
-    def __call__(self, carried: Any, lifted: tuple[Any, Any]) -> Any:
-        """Run the loop; without a turn the results are copies."""
-        if not self.condition(*carried, *lifted[0]):
-            return tuple(tensor.clone() for tensor in carried)
-        while True:
-            carried = self.body(*carried, *lifted[1])
-            if not self.condition(*carried, *lifted[0]):
-                return tuple(carried)
+    return (tensor.shape, tensor.dtype, tensor.device, tensor.stride())
 
 
 @calls(torch.cond)
@@ -100,10 +137,14 @@ def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     alike = [_looks(leaf) for leaf in chosen.leaves] == [_looks(leaf) for leaf in other.leaves]
     if not alike or not chosen.leaves or _shape(chosen.result) != _shape(other.result):
         raise Break(DATA_DEPENDENT_BRANCH, "torch.cond over branches that give unlike results")
-    _refuse_gradients("torch.cond", [*tensors_in(fakes), *_fakes(chosen.lifted), *_fakes(other.lifted)])
-    target = ConditionalCall(chosen.graph, other.graph)
-    nodes = tuple(node for node, _ in pairs)
-    return ctx.graph.add(target, (predicate.node, nodes, (chosen.lifted, other.lifted)), _fresh(ctx, chosen.result))
+    inputs = CallInputs()
+    inputs.place(predicate.node)
+    places = [inputs.place(node) for node in tensors_in([node for node, _ in pairs])]
+    bodies = tuple(inputs.subgraph(body, places) for body in (chosen, other))
+    leaves = zip(chosen.leaves, other.leaves, strict=True)
+    flows = tuple(has_history(first) or has_history(second) for first, second in leaves)
+    program = ChosenBody(bodies, flows, _draw((chosen, other), flows))
+    return add_call(ctx, "cond", program, inputs, chosen.result)
 
 
 @calls(while_loop)
@@ -121,10 +162,12 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     same = [_looks(leaf) for leaf in body.leaves] == [_looks(fake) for fake in tensors_in(fakes)]
     if not isinstance(body.result, tuple) or len(body.result) != len(body.leaves) or not same:
         raise Break(DATA_DEPENDENT_BRANCH, "while_loop over results unlike its inputs")
-    _refuse_gradients("while_loop", [*tensors_in(fakes), *_fakes(condition.lifted), *_fakes(body.lifted)])
-    target = LoopCall(condition.graph, body.graph)
-    nodes = tuple(node for node, _ in pairs)
-    return ctx.graph.add(target, (nodes, (condition.lifted, body.lifted)), _fresh(ctx, body.result))
+    inputs = CallInputs(tensors_in([node for node, _ in pairs]))
+    places = list(range(len(pairs)))
+    bodies = tuple(inputs.subgraph(one, places) for one in (condition, body))
+    flows = tuple(map(has_history, body.leaves))
+    program = RepeatedBody(bodies, flows, _draw((condition, body), flows), carried=len(pairs))
+    return add_call(ctx, "while_loop", program, inputs, body.result)
 
 
 _MAP, _SCAN = ("torch._higher_order_ops.map", "map"), ("torch._higher_order_ops.scan", "scan")
@@ -143,9 +186,11 @@ def _map(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) < 2 or kwargs:
         raise Break(DATA_DEPENDENT_BRANCH, "map with arguments by name")
     function, rest = ctx.realize(args[0]), list(args[2:])
-    turns = [
-        ctx.realize(ctx.call(function, [element, *rest], {})) for element in _elements(ctx, function, args[1], rest)
-    ]
+    over = _Elements(ctx, args[1])
+    body = over.body(function, [], rest)
+    if not over.is_short:
+        return over.fold(body, [], rest)
+    turns = [ctx.realize(ctx.call(function, [element, *rest], {})) for element in over.elements()]
     return _stacked(ctx, turns)
 
 
@@ -157,46 +202,87 @@ def _scan(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if not known or len(arguments) != 3 or not {"combine_fn", "init", "xs"} <= set(arguments):
         raise Break(DATA_DEPENDENT_BRANCH, "scan along another dimension than the first")
     function, carried = ctx.realize(arguments["combine_fn"]), ctx.realize(arguments["init"])
-    elements = _elements(ctx, function, arguments["xs"], [], before=[carried])
+    over = _Elements(ctx, arguments["xs"], backwards=bool(backwards.constant()))
+    body = over.body(function, [carried], [])
+    if _LOSES_GRADIENTS:
+        _refuse_gradients("scan", [*tensors_in(carried.graph_argument(ctx)[1]), *body.leaves])
+    if not over.is_short:
+        return over.fold(body, [carried], [])
     outputs: list[Value] = []
-    for element in reversed(elements) if backwards.constant() else elements:
+    for element in reversed(over.elements()) if backwards.constant() else over.elements():
         pair = ctx.unpack(ctx.realize(ctx.call(function, [carried, element], {})))
         if len(pair) != 2:
             raise Break(DATA_DEPENDENT_BRANCH, "scan over a function that does not give a pair")
         carried = ctx.realize(pair[0])
         outputs.append(ctx.realize(pair[1]))
-        if _LOSES_GRADIENTS:
-            _refuse_gradients("scan", tensors_in(carried.graph_argument(ctx)[1]))
     return TupleValue([carried, _stacked(ctx, outputs[::-1] if backwards.constant() else outputs)])
 
 
-def _elements(
-    ctx: CaptureContext, function: Value, over: Value, rest: list[Value], before: Sequence[Value] = ()
-) -> list[Value]:
-    """Return the elements of a tensor, or of a tuple or list of tensors, along their first dimensions.
+class _Elements:
+    """The elements of a tensor, or of a tuple, list or dict of tensors, along their first dimensions."""
 
-    The function is evaluated apart first: torch refuses one that changes something outside, and so does that.
-    """
-    over = ctx.realize(over)
-    tensors = [over] if isinstance(over, TensorValue) else [ctx.realize(part) for part in ctx.unpack(over)]
-    lengths = {part.fake.shape[0] if isinstance(part, TensorValue) and part.fake.dim() else None for part in tensors}
-    length = lengths.pop() if len(lengths) == 1 else None
-    if type(length) is not int or not 0 < length <= _MOST_TURNS:
-        raise Break(DATA_DEPENDENT_BRANCH, f"a loop over elements that are not from 1 to {_MOST_TURNS}")
-    columns = [ctx.unpack(ctx.graph.call("call_method", "unbind", [part], {})) for part in tensors]
-    elements: list[Value] = [
-        column[0]
-        if over is tensors[0]
-        else TupleValue(list(column))
-        if over.python_type() is tuple
-        else ListValue(list(column))
-        for column in zip(*columns, strict=True)
-    ]
-    given = [ctx.realize(value).graph_argument(ctx)[1] for value in (*before, elements[0], *rest)]
-    body = Body(ctx, function, given, may_give_inputs=True)
-    if any(leaf.dim() == 0 and leaf.device.type != "cpu" for leaf in body.leaves):
-        raise Break(DATA_DEPENDENT_BRANCH, "a loop that gives numbers on another device")
-    return elements
+    def __init__(self, ctx: CaptureContext, over: Value, *, backwards: bool = False) -> None:
+        self.ctx = ctx
+        self.over = ctx.realize(over)
+        self.backwards = backwards
+        self.nodes, self.fakes = self.over.graph_argument(ctx)
+        tensors = tensors_in(self.fakes)
+        if not tensors or not all(tensor.dim() for tensor in tensors):
+            raise Break(DATA_DEPENDENT_BRANCH, "a loop over elements of something that has none")
+        self.length = tensors[0].shape[0]
+        if self.length == 0 or any(tensor.shape[0] != self.length for tensor in tensors):
+            raise Break(DATA_DEPENDENT_BRANCH, "a loop over elements whose number is 0, or not the same")
+        plainly = isinstance(self.over, TensorValue) or self.over.python_type() in (tuple, list)
+        few = type(self.length) is int and self.length <= _MOST_TURNS
+        self.is_short = plainly and few and not ctx.graph.is_apart()  # stacked elsewhere, under vmap
+
+    def elements(self) -> list[Value]:
+        """Return the elements, where there are few."""
+        ctx, over = self.ctx, self.over
+        tensors = [over] if isinstance(over, TensorValue) else [ctx.realize(part) for part in ctx.unpack(over)]
+        columns = [ctx.unpack(ctx.graph.call("call_method", "unbind", [part], {})) for part in tensors]
+        return [
+            column[0]
+            if over is tensors[0]
+            else TupleValue(list(column))
+            if over.python_type() is tuple
+            else ListValue(list(column))
+            for column in zip(*columns, strict=True)
+        ]
+
+    def body(self, function: Value, before: list[Value], rest: list[Value]) -> Body:
+        """Evaluate the function apart: torch refuses one that changes something outside, and so does that."""
+        ctx = self.ctx
+
+        def first(*_: object) -> Any:
+            return map_nested(plain(self.fakes), lambda leaf: leaf.select(0, 0).clone())
+
+        element = ctx.graph.fake_run(first, [], {}, "elements")
+        given = [ctx.realize(value).graph_argument(ctx)[1] for value in before]
+        others = [ctx.realize(value).graph_argument(ctx)[1] for value in rest]
+        body = Body(ctx, function, [*given, element, *others], may_give_inputs=True)
+        if any(leaf.dim() == 0 and leaf.device.type != "cpu" for leaf in body.leaves):
+            raise Break(DATA_DEPENDENT_BRANCH, "a loop that gives numbers on another device")
+        return body
+
+    def fold(self, body: Body, before: list[Value], rest: list[Value]) -> Value:
+        """Add one call that runs the body for each element."""
+        ctx, inputs = self.ctx, CallInputs()
+        if before and (not isinstance(body.result, tuple) or len(body.result) != 2):
+            raise Break(DATA_DEPENDENT_BRANCH, "scan over a function that does not give a pair")
+        pairs = [ctx.realize(value).graph_argument(ctx) for value in before]
+        carried = tensors_in([fake for _, fake in pairs])
+        given = body.leaves[: len(carried)]
+        if before and [_looks(leaf) for leaf in tensors_in(body.result[0])] != [_looks(fake) for fake in carried]:
+            raise Break(DATA_DEPENDENT_BRANCH, "scan over results unlike what it begins with")
+        first = [inputs.own(node) for node in tensors_in([node for node, _ in pairs])]
+        along = [inputs.own(node) for node in tensors_in(self.nodes)]
+        others = [ctx.realize(value).graph_argument(ctx)[0] for value in rest]
+        behind = [inputs.place(node) for node in tensors_in(others)]
+        bodies = (inputs.subgraph(body, [*first, *along, *behind]),)
+        flows = tuple(map(has_history, body.leaves))
+        program = FoldedBody(bodies, flows, _draw((body,), flows), len(given), len(along), self.backwards)
+        return add_call(ctx, "scan" if before else "map", program, inputs, body.result)
 
 
 def _stacked(ctx: CaptureContext, turns: list[Value]) -> Value:
@@ -211,25 +297,17 @@ def _stacked(ctx: CaptureContext, turns: list[Value]) -> Value:
     return TupleValue(parts) if first.python_type() is tuple else ListValue(parts)
 
 
-def _fresh(ctx: CaptureContext, result: Any) -> Any:
-    """Return fake tensors like those of a branch: what the node gives is a value of the surrounding graph."""
-
-    def without_data(leaf: Any) -> Any:
-        if not isinstance(leaf, torch.Tensor):
-            return leaf
-        return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device)
-
-    return ctx.graph.fake_run(lambda: map_nested(result, without_data), [], {}, "results")
+def _draw(bodies: Sequence[Body], flows: Sequence[bool]) -> bool:
+    """Return whether a body draws random numbers; break where it has gradients: torch draws again for them."""
+    draws = any(body.draws for body in bodies)
+    if draws and any(flows):
+        raise Break(DATA_DEPENDENT_BRANCH, "a branch that draws random numbers, and has gradients")
+    return draws
 
 
 def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:
-    """Break where torch would differentiate through the operator: it gives zeros for what a branch left out."""
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise Break(DATA_DEPENDENT_BRANCH, f"{what} through which gradients flow")
-
-
-def _fakes(nodes: Nodes) -> list[torch.Tensor]:
-    return [node.meta["example_value"] for node in nodes]
 
 
 def _shape(result: Any) -> object:
