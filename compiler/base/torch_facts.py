@@ -57,7 +57,6 @@ __all__ = [
     "apply_function",
     "asked_once",
     "at_single_level",
-    "backward_is_running",
     "below_autograd",
     "calls_module_plainly",
     "compiling_flag",
@@ -148,11 +147,6 @@ __all__ = [
 def running_backward() -> int:
     """Return the number of the backward that the autograd engine runs on this thread, -1 outside of one."""
     return torch._C._current_graph_task_id()
-
-
-def backward_is_running() -> bool:
-    """Return whether the autograd engine is running a backward on this thread."""
-    return running_backward() != -1
 
 
 def will_run(step: Any) -> bool:
@@ -437,11 +431,7 @@ def device_constructors() -> frozenset[Any]:
 
 
 def asked_once(mode: FakeTensorMode) -> FakeTensorMode:
-    """Return a fake mode, told to remember no results where sizes are symbolic.
-
-    These are new symbols nearly every time: hardly any result is asked for again, and to remember one takes torch as
-    long as to find it.
-    """
+    """Return a fake mode, told to remember no results where sizes are symbolic: hardly any is asked for again."""
     if mode.shape_env is not None:
         mode.cache_enabled = False
     return mode
@@ -773,10 +763,7 @@ def quiet_fake_failures() -> Iterator[None]:
 
 
 def lazy_module(root: Any, graph: torch.fx.Graph) -> torch.fx.GraphModule:
-    """Return a GraphModule that writes and compiles its Python text when it is first called.
-
-    Most of our graphs are never called; the text costs a fifth of a compilation.
-    """
+    """Return a GraphModule whose Python text is made when it is first called: it costs a fifth of a compilation."""
     return _LazyGraphModule(root, graph)
 
 

@@ -12,10 +12,10 @@ import torch
 
 from plumbline.compiler.base.seam import Seam
 from plumbline.compiler.base.torch_facts import (
-    backward_is_running,
     fake_mode_is_active,
     functorch_is_active,
     jit_is_tracing,
+    running_backward,
 )
 from plumbline.compiler.frontend.units.compiled_module import CompiledModule
 from plumbline.compiler.frontend.units.distributed_module import Distributed, view_with_compiled_module
@@ -75,7 +75,7 @@ def takes_calls(taker: CallTaker) -> bool:
         not taker.inside
         and threading.get_ident() == taker.thread
         and taker in _open
-        and not backward_is_running()
+        and running_backward() == -1
         and not functorch_is_active()
         and not jit_is_tracing()
         and not fake_mode_is_active()
