@@ -59,10 +59,10 @@ def is_program(case: SourceCase) -> bool:
     return True
 
 
-def binds_what_it_reads(case: SourceCase) -> bool:
-    """Return whether every name that the program reads is bound somewhere in it, or Python's own.
+def unbound_names(case: SourceCase) -> frozenset[str]:
+    """Return the names that a program reads, and that are neither bound somewhere in it nor Python's own.
 
-    A program that reads another one most likely ends with a NameError, which is cheaper to know than to see.
+    With one more of them than before, it most likely ends with a NameError, which is cheaper to know than to see.
     """
     read: set[str] = set()
     bound: set[str] = set(dir(builtins)) | {"__name__", "__file__", "__class__"}
@@ -79,12 +79,12 @@ def binds_what_it_reads(case: SourceCase) -> bool:
             case ast.alias(name=name, asname=other):
                 bound.add((other or name).split(".")[0])
                 if name == "*":
-                    return True
+                    return frozenset()
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 bound.add(name)
             case ast.MatchMapping(rest=str(name)):
                 bound.add(name)
-    return read <= bound
+    return frozenset(read - bound)
 
 
 def numbered(tree: ast.Module) -> list[ast.AST]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..reduce.problem import Pass, Problem
 from .single_edits import SINGLE_EDITS, EditsOf, statement_edits
-from .source_case import SourceCase, binds_what_it_reads, case_of_tree, edited, numbered
+from .source_case import SourceCase, case_of_tree, edited, numbered, unbound_names
 from .source_run import RunReport
 
 SourceProblem = Problem[SourceCase, RunReport]
@@ -92,8 +92,8 @@ def drop_runs_of_statements(problem: SourceProblem) -> None:
 
 
 def _promising(problem: SourceProblem, candidate: SourceCase) -> bool:
-    """Attempt a candidate that binds every name it reads; the last check of a result asks for the others too."""
-    return binds_what_it_reads(candidate) and problem.attempt(candidate)
+    """Attempt a candidate in which no name has lost what binds it; the last check of a result asks for the others."""
+    return unbound_names(candidate) <= unbound_names(problem.current) and problem.attempt(candidate)
 
 
 class EachSingleEdit:

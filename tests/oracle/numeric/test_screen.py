@@ -168,3 +168,8 @@ def test_terms_that_cancel_are_told_from_a_value_that_rounding_made(dtype):
     for exact in (terms[1].double(), torch.zeros(32, dtype=torch.float64)):
         assert not cancelled(screened(terms[2], terms[0], exact).noise, dtype)
     assert not cancelled(1.0, torch.float64)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float64])
+def test_nothing_cancels_in_numbers_that_are_not_rounded(dtype):
+    assert not any(cancelled(noise, dtype) for noise in (0.0, 1.0, 2.0**29))

@@ -42,4 +42,4 @@ def test_limits_are_eagers(function: Callable[[torch.Tensor], torch.Tensor]) -> 
     hard = torch.cat([hard, torch.zeros(7)])  # more than one vector
     found, wanted = compiled(function, hard), function(hard)
     torch.testing.assert_close(found, wanted, rtol=3e-7, atol=0, equal_nan=True)
-    assert torch.equal(found.signbit(), wanted.signbit())
+    assert torch.equal(found.signbit()[1:], wanted.signbit()[1:])  # that of nan differs between machines in eager
