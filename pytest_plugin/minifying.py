@@ -81,19 +81,27 @@ def _minified(case: CaseRow, root: Path) -> Minified:
     script = root / FOLDER / f"repro_{_file_name(case)}.py"
     command = [sys.executable, "-c", _COMMAND, case.test, "--compiler", case.compiler, "--backend", case.backend]
     script.parent.mkdir(parents=True, exist_ok=True)
+    done = _ended([*command, "--out", str(script), "--seconds", str(REDUCING_SECONDS), "--json"], root)
+    if done is None:
+        return Minified(_named(case), f"not minimized within {SECONDS:.0f} s; run repro-minify by hand", good=False)
+    return Minified(_named(case), *_outcome(done.stdout, done.stderr))
+
+
+def _ended(command: Sequence[str], root: Path, **variables: str) -> subprocess.CompletedProcess[str] | None:
+    """Run a command to its end, with more environment variables; None where it takes too long."""
     try:
-        done = subprocess.run(
-            [*command, "--out", str(script), "--seconds", str(REDUCING_SECONDS), "--json"],
+        return subprocess.run(
+            command,
             cwd=root,
             capture_output=True,
             text=True,
             timeout=SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
+            env={**os.environ, **variables},
         )
     except subprocess.TimeoutExpired:
-        return Minified(_named(case), f"not minimized within {SECONDS:.0f} s; run repro-minify by hand", good=False)
-    return Minified(_named(case), *_outcome(done.stdout, done.stderr))
+        return None
 
 
 def mended_by(rule: str, cases: Sequence[CaseRow], root: Path) -> list[CaseRow]:
@@ -105,18 +113,8 @@ def mended_by(rule: str, cases: Sequence[CaseRow], root: Path) -> list[CaseRow]:
         return []
     command = [sys.executable, "-m", "pytest", *(case.test for case in cases), "-q", "-rp", "--tb=no"]
     variant = [f"--compile-backends={cases[0].backend}", "--compile-compilers=plumbline", "--compile-minify=off"]
-    try:
-        done = subprocess.run(
-            [*command, *variant, "-p", "no:cacheprovider"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PLUMBLINE_BISECT": rule},
-        )
-    except subprocess.TimeoutExpired:
+    done = _ended([*command, *variant, "-p", "no:cacheprovider"], root, PLUMBLINE_BISECT=rule)
+    if done is None:
         return []
     passed = [line.rstrip() for line in done.stdout.splitlines() if line.startswith("PASSED ")]
     return [case for case in cases if any(line.endswith(f" {_with_variant(case)}") for line in passed)]
