@@ -1,8 +1,10 @@
 """Answers that outlive a run: what was asked about a candidate is not asked again by the next run of the command.
 
 They lie in `minifier` of the cache folder, one file for everything that an answer depends on besides the candidate: the
-source of plumbline, versions, the machine, how candidates are run, and the user's own modules.  Of a failure that comes
-now and then nothing is kept, and no answer that a busy machine could have given: that a run takes too long.
+source of plumbline, versions of all that is installed, the machine, how candidates are run, and the user's own modules:
+those below the program's folder, the working directory and PYTHONPATH.  Of a failure that comes now and then nothing is
+kept, nor where there are too many modules to look at, and no answer that a busy machine could have given: that a run
+takes too long.
 """
 
 import hashlib
@@ -10,8 +12,10 @@ import json
 import os
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,9 @@ from .source_run import RunReport, SourceSettings
 
 MOST_BYTES = 4_000_000
 """Of one file; answers beyond are asked again."""
+MOST_MODULES = 5000
+"""Of the user's; looking at more would take as long as asking."""
+_NOT_THE_USERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 _FOLDERS = tuple(Path(__file__).resolve().parents[2] / name for name in ("compiler", "oracle", "minifier"))
 
 
@@ -57,11 +64,14 @@ class KeptAnswers:
             self.file.unlink(missing_ok=True)
 
 
-def kept_answers(settings: SourceSettings) -> KeptAnswers:
-    """Return what earlier runs were told under equal circumstances."""
+def kept_answers(settings: SourceSettings, written: Path | None = None) -> KeptAnswers:
+    """Return what earlier runs were told under equal circumstances; written: the script that they wrote too."""
     if settings.repeat > 1 or settings.trace:
         return KeptAnswers(None)
-    name = f"{_digest(json.dumps(_circumstances(settings), sort_keys=True))[:24]}.jsonl"
+    modules = _own_modules(settings, written)
+    if modules is None:
+        return KeptAnswers(None)
+    name = f"{_digest(json.dumps(_circumstances(settings, modules), sort_keys=True))[:24]}.jsonl"
     file = default_cache_directory(Options()) / "minifier" / name
     answers = KeptAnswers(file)
     if file.exists():
@@ -75,14 +85,35 @@ def kept_answers(settings: SourceSettings) -> KeptAnswers:
     return answers
 
 
-def _circumstances(settings: SourceSettings) -> Mapping[str, object]:
-    own = Path(settings.folder)
-    modules = {str(file): file.stat().st_mtime_ns for file in sorted(own.glob("*.py"))} if settings.folder else {}
+def _own_modules(settings: SourceSettings, written: Path | None) -> dict[str, list[int]] | None:
+    """Return time and size of each module that the user may change; None where they are too many."""
+    places = (settings.folder, os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    found: dict[str, list[int]] = {}
+    for place in {os.path.realpath(place) for place in places if place}:
+        for folder, below, files in os.walk(place):
+            below[:] = [name for name in below if not name.startswith(".") and name not in _NOT_THE_USERS]
+            for file in (os.path.join(folder, name) for name in files if name.endswith(".py")):
+                with suppress(OSError):  # a link that leads nowhere
+                    state = os.stat(file)
+                    found[file] = [state.st_mtime_ns, state.st_size]
+            if len(found) > MOST_MODULES:
+                return None
+    if written is not None:
+        found.pop(os.path.realpath(written), None)
+    return found
+
+
+def _circumstances(settings: SourceSettings, modules: Mapping[str, list[int]]) -> Mapping[str, object]:
     switches = {name: value for name, value in os.environ.items() if name.startswith(("TORCH", "PLUMBLINE", "OMP_"))}
     switches.pop("PLUMBLINE_CACHE_DIRECTORY", None)
     chosen = {**asdict(settings), "preload": ()}
-    versions = [torch.__version__, platform.python_version(), platform.machine(), torch.get_num_threads()]
+    versions = [platform.python_version(), platform.machine(), torch.get_num_threads(), *_installed()]
     return {"settings": chosen, "modules": modules, "switches": switches, "versions": versions, "source": _source()}
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    return tuple(sorted(f"{one.metadata['Name']} {one.version}" for one in distributions()))
 
 
 @cache

@@ -92,7 +92,9 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         earliest = _first_wrong_stage(case, conditions.report.signature, warm, quicker)
         quicker = replace(quicker, backend=earliest)
         progress(f"first wrong stage: {options.compiler}:{earliest}")
-        reduction = reduce_source(case, conditions.report, warm, quicker, budget, progress, fresh=options.fresh)
+        reduction = reduce_source(
+            case, conditions.report, warm, quicker, budget, progress, fresh=options.fresh, written=options.out
+        )
         stage = _first_wrong_stage(reduction.case, reduction.signature, warm, quicker)
         culprit = options.culprit(reduction.case.text, quicker)
     return _written(origin, options, reduction, quicker, conditions, stage, culprit)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
 
@@ -54,16 +55,17 @@ def reduce_source(
     progress: Progress = lambda _: None,
     *,
     fresh: bool = False,
+    written: Path | None = None,
 ) -> SourceReduction:
     """Reduce a program that `first` says fails; every further run looks for the same failure.
 
-    fresh: ask again what an earlier run of the command asked.
+    fresh: ask again what an earlier run of the command asked.  written: the script that the command writes.
     Ctrl-C ends the reduction with what it has.  Raises UserError for a program that does not fail.
     """
     if first.signature is None:
         raise UserError("the program does not fail", why=first.sentence, hint="nothing to minify")
     sought = replace(settings, sought=first.signature)
-    kept = KeptAnswers(None) if fresh else kept_answers(sought)
+    kept = KeptAnswers(None) if fresh else kept_answers(sought, written)
     work = _SourceWork(case, first.signature, warm, sought, kept, budget, progress)
     complete = work.reduce()
     report = work.problem.answer(work.problem.current) or first

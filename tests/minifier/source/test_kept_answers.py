@@ -46,13 +46,43 @@ def test_other_settings_ask_again(change: dict[str, object]) -> None:
     assert asked(kept_answers(replace(SETTINGS, **change)), "x = 1", WRONG) == ["x = 1"]
 
 
-def test_a_module_of_the_users_that_changed_asks_again(tmp_path: Path) -> None:
-    module, settings = tmp_path / "mine.py", replace(SETTINGS, folder=str(tmp_path))
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The working directory is looked at too: not that of the test run, whose modules change meanwhile."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
+@pytest.mark.parametrize("where", ["mine.py", "package/inner/mine.py"])
+@pytest.mark.parametrize("place", ["folder", "directory", "path"])
+def test_a_module_of_the_users_that_changed_asks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, place: str
+) -> None:
+    home = Path.cwd() if place == "directory" else tmp_path / "home"
+    module, settings = home / where, replace(SETTINGS, folder=str(home) if place == "folder" else "")
+    module.parent.mkdir(parents=True, exist_ok=True)
     module.write_text("a = 1")
+    if place == "path":
+        monkeypatch.setenv("PYTHONPATH", str(home))
     asked(kept_answers(settings), "import mine", WRONG)
     assert asked(kept_answers(settings), "import mine", WRONG) == []
     os.utime(module, ns=(1, 1))
     assert asked(kept_answers(settings), "import mine", WRONG) == ["import mine"]
+
+
+def test_the_script_that_a_run_writes_is_no_module() -> None:
+    script = Path("repro.py")
+    asked(kept_answers(SETTINGS, script), "x = 1", WRONG)
+    script.write_text("a = 1")
+    assert asked(kept_answers(SETTINGS, script), "x = 1", WRONG) == []
+
+
+def test_nothing_is_kept_where_there_are_too_many_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plumbline.minifier.source.kept_answers.MOST_MODULES", 0)
+    Path("mine.py").write_text("a = 1")
+    asked(kept_answers(SETTINGS), "x = 1", WRONG)
+    assert asked(kept_answers(SETTINGS), "x = 1", WRONG) == ["x = 1"]
 
 
 def test_what_a_busy_machine_could_have_said_is_not_kept() -> None:
