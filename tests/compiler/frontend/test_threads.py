@@ -1,8 +1,10 @@
 """Threads that share compiled functions get eager's answers, without deadlock and without needless work."""
 
+import faulthandler
 import functools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,7 +28,10 @@ def _switch_often() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
-    """Run work(number) in threads that start together; return the results, raise what a thread raised."""
+    """Run work(number) in threads that start together; return the results, raise what a thread raised.
+
+    A thread that waits for another gives up at a deadline: what is left running would hold up every later test.
+    """
     ready, results, errors = threading.Barrier(count), [None] * count, list[BaseException]()
 
     def run(number: int) -> None:
@@ -39,12 +44,21 @@ def in_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
     threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(count)]
     for thread in threads:
         thread.start()
+    last = deadline()
     for thread in threads:
-        thread.join(SECONDS)
-    assert not any(thread.is_alive() for thread in threads), "deadlock"
+        thread.join(max(last - time.monotonic(), 0))
+    stuck = any(thread.is_alive() for thread in threads)
+    if stuck:
+        faulthandler.dump_traceback()
     if errors:
         raise errors[0]
+    assert not stuck, "deadlock"
     return results
+
+
+def deadline() -> float:
+    """Return the time at which threads that have not ended count as stuck."""
+    return time.monotonic() + SECONDS
 
 
 def graphs(events: list[Event]) -> int:
@@ -142,7 +156,8 @@ def test_reset_while_others_run() -> None:
 
     def work(number: int) -> bool:
         if number == 0:
-            while min(done[1:]) < 20:
+            last = deadline()
+            while min(done[1:]) < 20 and time.monotonic() < last:
                 plumbline.reset()
             return True
         right, x = True, torch.arange(4.0)
@@ -262,10 +277,12 @@ def test_capture_in_one_thread_does_not_touch_the_others() -> None:
 
     def work(number: int) -> bool:
         if number == 0:
-            run, x = compiled(drawing, dynamic=False, recompile_limit=64), torch.ones(2, requires_grad=True)
-            for k in range(40):
-                run(x, k)
-            stop.set()
+            try:
+                run, x = compiled(drawing, dynamic=False, recompile_limit=64), torch.ones(2, requires_grad=True)
+                for k in range(40):
+                    run(x, k)
+            finally:
+                stop.set()
             return True
         right = True
         while not stop.is_set():
