@@ -1,10 +1,11 @@
+import faulthandler
 import os
 import signal
 import time
 
 import pytest
 
-from plumbline.minifier.sandbox import in_child
+from plumbline.minifier.sandbox import TOO_LATE, in_child, not_longer_than
 
 
 def test_an_answer_comes_back():
@@ -46,3 +47,33 @@ def test_an_exception_is_raised_here():
 
     with pytest.raises(RuntimeError, match="KeyError: 'lost'"):
         in_child(fails)
+
+
+def waits_under_a_limit():
+    with not_longer_than(0.2):
+        time.sleep(60)
+
+
+def test_a_block_with_a_limit_ends_the_child():
+    assert in_child(waits_under_a_limit, seconds=30).death == TOO_LATE
+
+
+def test_a_block_with_a_limit_ends_the_child_of_a_run_with_a_watchdog():
+    faulthandler.dump_traceback_later(60)  # as pytest does under faulthandler_timeout; its thread is not forked
+    try:
+        assert in_child(waits_under_a_limit, seconds=30).death == TOO_LATE
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def test_timers_of_the_program_go_on_behind_a_block_with_a_limit():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with not_longer_than(30):
+            pass
+        time.sleep(0.3)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert rung == [1]
