@@ -26,7 +26,7 @@ def substitute(name: str, args: Any, real_args: Any, lanes: list[Tensor], *, wri
     if name == "normal" and not written and tensors_in(args):
         return _normal(args, real_args, lanes)
     if name == "rrelu_with_noise" and len(lanes) == 2:  # result, then the noise it drew
-        return [torch.where(args[0] <= 0, args[0] * lanes[1], args[0]), lanes[1]]
+        return _rrelu(args, lanes[1])
     return lanes if name in PURE or not tensors_in(args) else None
 
 
@@ -37,6 +37,14 @@ def _dropout(args: Any, lanes: list[Tensor]) -> list[Tensor]:
         return [value.clone(), mask]
     scale = 0.0 if probability == 1 else 1 / (1 - probability)
     return [value * mask * scale, mask]
+
+
+def _rrelu(args: Any, noise: Tensor) -> list[Tensor]:
+    """Outside training nothing is drawn, and the noise is memory that nobody has written."""
+    value, given = args[0], args[2:5]
+    lower, upper, training = (*given, *(0.125, 1 / 3, False)[len(given) :])
+    slope = noise if training else (lower + upper) / 2
+    return [torch.where(value <= 0, value * slope, value), noise]
 
 
 def _normal(args: Any, real_args: Any, lanes: list[Tensor]) -> list[Tensor] | None:

@@ -35,6 +35,18 @@ def test_dropout_takes_eagers_mask():
         assert not run.untrusted
 
 
+def test_rrelu_draws_in_training_only():
+    """Outside training its noise is memory that nobody has written, which the lanes once read."""
+    torch.manual_seed(0)
+    for options, slopes in ((), (11 / 48, 11 / 48)), ((0.25, 0.5), (0.375, 0.375)), ((0.25, 0.5, True), (0.25, 0.5)):
+        run, result = follow(lambda v, options=options: nnf.rrelu(v, *options), X)
+        exact = run.lanes_of(result).exact
+        assert torch.equal(exact[X > 0], D[X > 0])
+        assert slopes[0] <= (exact / D)[X <= 0].item() <= slopes[1] + 1e-9
+        assert torch.allclose(exact, result.double(), rtol=1e-6)
+        assert not run.untrusted
+
+
 def test_pure_draws_are_every_lanes_draws():
     def program():
         return (
