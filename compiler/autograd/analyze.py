@@ -11,6 +11,7 @@ from ..base.errors import Unsupported
 from ..base.torch_facts import FakeTensor
 from .call_signature import CallSignature, OutputFact, OutputKind, WriteFact
 from .functionalize import Functionalizer, Handle, Region
+from .memory_overlap import overlaps_itself
 from .view_writes import ViewStep, take_views
 
 GradientNode = torch.autograd.graph.Node
@@ -118,7 +119,7 @@ class _Outputs:
         source = self._inputs.get(id(handle.region))
         if source is not None:
             return self._from_input(item, handle, source)
-        if len(self._members[id(handle.region)]) == 1:
+        if len(self._members[id(handle.region)]) == 1 and not (item.requires_grad and _refuses_writes(item, handle)):
             return OutputFact(OutputKind.RETURNED, self._return(self._read(item), item), (), item.requires_grad)
         base = self._call.object_of(handle.region.root)
         steps, value = handle.steps(), self._base(handle.region, base)
@@ -154,6 +155,14 @@ class _Outputs:
         """Require that views can be taken of a tensor again: that the program has not changed its own sizes."""
         if self._handle(base).steps():
             raise Unsupported("the memory behind several outputs changed its sizes", hint=_FALL_BACK)
+
+
+def _refuses_writes(item: torch.Tensor, handle: Handle) -> bool:
+    """Return whether eager's backward refuses a later write to an output because of what it is a view of.
+
+    It gives the base the gradient of the written view, and does not write to one place twice.
+    """
+    return bool(handle.steps()) and overlaps_itself(item)
 
 
 def _demand_same_history(item: torch.Tensor, base: torch.Tensor, steps: tuple[ViewStep, ...]) -> None:
