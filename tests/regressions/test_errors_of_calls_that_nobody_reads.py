@@ -19,6 +19,7 @@ REFUSED: dict[str, Callable[[torch.Tensor], object]] = {
     "sorted complex numbers": lambda x: x.to(torch.complex64).sort(),
     "shifted complex numbers": lambda x: torch.bitwise_right_shift(x.to(torch.complex64), -2.0),
     "select_scatter out of range": lambda x: torch.select_scatter(x, x[0], 0, 9),
+    "as_strided_scatter beyond the memory": lambda x: torch.as_strided_scatter(x, x[:2, :2], (2, 2), (6, 1), 6),
     "slice_scatter of other sizes": lambda x: torch.slice_scatter(x, x[:1], 0, 0, 2),
 }
 BACKENDS = ["aot_eager", pytest.param("inductor", marks=pytest.mark.cc)]

@@ -48,7 +48,7 @@ _SAFE = frozenset(
     "upsample_bicubic2d_backward reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d "
     "replication_pad2d replication_pad3d constant_pad_nd pixel_shuffle pixel_unshuffle "
     # moving whole parts of tensors, whose places are numbers
-    "cat stack flip roll repeat slice_scatter select_scatter diagonal_scatter as_strided_scatter slice_backward "
+    "cat stack flip roll repeat slice_scatter select_scatter diagonal_scatter slice_backward "
     "select_backward diagonal_backward _unsafe_view _reshape_alias _fft_r2c _fft_c2r _fft_c2c "
     "linalg_cross cross linalg_vector_norm bucketize searchsorted "
     # optimizers
