@@ -12,6 +12,8 @@ from torch import Tensor
 
 from plumbline.compiler.base.torch_facts import decomposition_of
 
+from .remainders import fmod, remainder
+
 
 def batch_norm(
     x: Tensor,
@@ -249,8 +251,10 @@ def lstm_layer_backward(
     return torch.stack(dx), dw_input, dw_hidden, db, db.clone(), dh.reshape(hidden.shape), dc.reshape(cell.shape)
 
 
-# Operators without a float64 kernel: every lane runs these instead; results they omit are eager's.
+# Operators without a true float64 kernel: every lane runs these instead; results they omit are eager's.
 REPLACED: dict[str, Callable[..., Any]] = {
+    "fmod": fmod,
+    "remainder": remainder,
     "mkldnn_rnn_layer": lstm_layer,
     "mkldnn_rnn_layer_backward": lstm_layer_backward,
 }

@@ -41,8 +41,8 @@ def _dropout(args: Any, lanes: list[Tensor]) -> list[Tensor]:
 
 def _rrelu(args: Any, noise: Tensor) -> list[Tensor]:
     """Outside training nothing is drawn, and the noise is memory that nobody has written."""
-    value, given = args[0], args[2:5]
-    lower, upper, training = (*given, *(0.125, 1 / 3, False)[len(given) :])
+    value, given = args[0], list(args[2:5])
+    lower, upper, training = given + [0.125, 1 / 3, False][len(given) :]
     slope = noise if training else (lower + upper) / 2
     return [torch.where(value <= 0, value * slope, value), noise]
 

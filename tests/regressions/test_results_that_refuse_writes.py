@@ -1,4 +1,4 @@
-"""A later write to an expanded result passed in the backward: the result was no view, whose base refuses that in eager."""
+"""A later write to an expanded result passed in the backward: it was no view, whose base refuses that in eager."""
 
 import pytest
 import torch
