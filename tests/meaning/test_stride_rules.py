@@ -100,12 +100,19 @@ CALLS = {
     aten.max_unpool2d.default: unpooled(),
     aten.mse_loss.default: [(*pair, 0) for pair in odd_pairs()],
     aten.native_dropout_backward.default: [(x, x > 2, 2.0) for x, _ in pairs()],
+    aten.nll_loss2d_forward.default: [
+        (x, laid_out((2, 4, 5), order, torch.int64) % 3, None, reduction, -100)
+        for x in images(2, 3, 4, 5)
+        for order in ((0, 1, 2), (2, 1, 0))
+        for reduction in (0, 1)
+    ],
     aten.normal.Tensor_Tensor: [(x, x) for x, _ in pairs()],
     aten.pow.Scalar: [(2, x) for x, _ in pairs()],
     aten.reflection_pad3d.default: PADDED,
     aten.remainder.Scalar_Tensor: [(2, x) for x, _ in odd_pairs(torch.int64)],
     aten.remainder.Tensor: [*pairs(), *odd_pairs(torch.int64)],
     aten.replication_pad3d.default: PADDED,
+    aten.rrelu_with_noise.default: [(x, torch.empty_like(x)) for x, _ in pairs()],
     aten.sigmoid_backward.default: odd_pairs(torch.bfloat16),
     aten.smooth_l1_loss.default: [(*pair, 0) for pair in odd_pairs()],
     aten.tanh_backward.default: odd_pairs(torch.bfloat16),
