@@ -27,6 +27,7 @@ from .shadow_memory import wide_dtype
 # Before they round, rounded lanes are perturbed by 16 roundings of float32: sums and libm of legitimate kernels may
 # differ by that much.  Where all lanes still agree with eager, the declared dtype fixes the value.
 _INNER_ROUNDINGS = 16.0
+_EXTREMES = frozenset("max min amax amin aminmax maximum minimum fmax fmin".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor
     if plan.rounded:
         for value, real in zip(rows, call.real, strict=False):
             _round_rows(value[plan.rounding], real.dtype, call.facts, source)
-    return [_with_nan_of_both_signs(value, real, call.facts) for value, real in zip(rows, call.real, strict=False)]
+    rows = [_with_nan_of_both_signs(value, real, call.facts) for value, real in zip(rows, call.real, strict=False)]
+    return [_with_both_zeros(value) for value in rows] if _chooses_a_zero(call) else rows
 
 
 def _with_nan_of_both_signs(rows: Tensor, real: Tensor, facts: OperatorFacts) -> Tensor:
@@ -145,6 +147,24 @@ def _with_nan_of_both_signs(rows: Tensor, real: Tensor, facts: OperatorFacts) ->
         return rows
     others = rows.clone()
     others[1::2] = torch.where(torch.isnan(rows[1::2]), -rows[1::2], rows[1::2])
+    return others
+
+
+def _chooses_a_zero(call: LaneCall) -> bool:
+    """Return whether an extreme may be either zero: which one ATen takes depends on the operator and on its vectors."""
+    if call.facts.name not in _EXTREMES:
+        return False
+    zeros = [t[t == 0] for t in tensors_in(call.args) if t.is_floating_point()]
+    signs = [torch.signbit(each) for each in zeros if each.numel()]
+    return any(bool(each.any()) for each in signs) and any(not bool(each.all()) for each in signs)
+
+
+def _with_both_zeros(rows: Tensor) -> Tensor:
+    """Let zeros have one sign in one lane and the other in the next, so that what reads it is seen to depend on it."""
+    if not rows.is_floating_point():
+        return rows
+    others = rows.clone()
+    others[1::2] = torch.where(rows[1::2] == 0, -rows[1::2], rows[1::2])
     return others
 
 

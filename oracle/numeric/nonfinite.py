@@ -53,6 +53,9 @@ def _unstable_nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor,
     """Return what is wrong with NaN and Inf positions, passing over those where lanes themselves disagree."""
     finite = torch.isfinite(replicas).sum(0)
     open_ = (finite != 0) & (finite != replicas.shape[0]) | ((finite == 0) & torch.isfinite(exact))
+    signs = torch.isinf(replicas).all(0) & (replicas > 0).any(0) & (replicas < 0).any(0)
+    if bool(signs.any()):  # 1 / 0 where the sign of 0 is open
+        actual, eager, exact = (torch.where(signs, each.abs(), each) for each in (actual, eager, exact))
     if not bool(open_.any()):
         return _nonfinite_difference(actual, eager, exact)
     keep = ~open_
