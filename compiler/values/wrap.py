@@ -25,7 +25,7 @@ from .python.containers.namespaces import GlobalsValue
 from .python.containers.sequences import SliceValue
 from .python.containers.sets import SetValue
 from .python.containers.tuples import TupleValue
-from .python.objects.attributes import demand_plain_reading, is_native
+from .python.objects.attributes import class_lookup, demand_plain_reading, is_native
 from .python.objects.classes import ClassValue
 from .python.objects.exception_groups import GroupValue
 from .python.objects.exceptions import ExceptionValue
@@ -98,9 +98,14 @@ def _module(ctx: CaptureContext, value: object, source: Source) -> Value:
     return ModuleValue(type(value), value, source)
 
 
+_OF_EXCEPTIONS = {name: vars(BaseException)[name] for name in ("__getattribute__", "args")}
+
+
 def _exception(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, BaseException)
     ctx.guards.add(source, GuardKind.TYPE, type(value))
+    if not all(class_lookup(type(value), name)[1] is plain for name, plain in _OF_EXCEPTIONS.items()):
+        return OpaqueValue(value, source)  # only its own code knows what its arguments are
     args = ctx.realize(ctx.wrap(value.args, Attribute(source, "args")))
     assert isinstance(args, TupleValue)
     if not isinstance(value, BaseExceptionGroup):

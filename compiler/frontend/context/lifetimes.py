@@ -181,6 +181,11 @@ def _references_to(one: object) -> int:
     return sys.getrefcount(one)
 
 
+_OF_EXCEPTIONS = tuple(
+    vars(BaseException)[name].__get__ for name in ("args", "__cause__", "__context__", "__traceback__")
+)
+
+
 def _parts(whole: object) -> list[object]:
     """Return what a value, or an object from outside, holds."""
     if isinstance(whole, Entry):
@@ -200,13 +205,20 @@ def _parts(whole: object) -> list[object]:
     if isinstance(whole, _ITERATORS):
         return gc.get_referents(whole)
     if isinstance(whole, BaseException):
-        return [*vars(whole).values(), *whole.args, whole.__cause__, whole.__context__, whole.__traceback__]
+        return [*_attributes(whole), *(read(whole, type(whole)) for read in _OF_EXCEPTIONS)]
     if isinstance(whole, types.TracebackType):
         return [whole.tb_frame, whole.tb_next]
     if isinstance(whole, types.FrameType):
         return _parts_of_frame(whole)
     plain = not isinstance(whole, (*_NEVER, torch.nn.Module, torch.Tensor))
-    return list(vars(whole).values()) if plain and type(whole).__dictoffset__ else []
+    return _attributes(whole) if plain and type(whole).__dictoffset__ else []
+
+
+def _attributes(whole: object) -> list[object]:
+    """Return what an object's own attributes hold; no code of its class is asked, which may answer anything."""
+    places = (vars(base)["__dict__"] for base in type(whole).__mro__ if "__dict__" in vars(base))
+    place = next(places, None)
+    return list(place.__get__(whole).values()) if type(place) is types.GetSetDescriptorType else []
 
 
 def _parts_of_frame(frame: types.FrameType) -> list[object]:

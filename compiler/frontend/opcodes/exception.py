@@ -82,6 +82,8 @@ def _instance(frame: FrameState, value: Value, words: str) -> ExceptionValue:
             raised_kind = value.python_type()
             words = f"calling {kind!r} should have returned an instance of BaseException, not {raised_kind!r}"
     if not isinstance(value, ExceptionValue):
+        if issubclass(value.python_type(), BaseException):
+            value.unsupported("raise", UNSUPPORTED_OBJECT)
         frame.ctx.throw(TypeError, words)
     return value
 
