@@ -14,14 +14,17 @@ import torch
 from torch import fx
 
 from ..base.nested import leaves
+from ..values.library.numpy_rows import FOLDS
 from .entry_questions import storages_of
 
 _CALL = 2000  # elements that NumPy reads or writes in the time that it takes to start an operation
+_FOLD = 3 * _CALL  # a fold is Python code around the operation
 _VIEW = 500  # and to make a view
 _SLOW = 4  # how much longer an element of exp and its like takes
 _OF_LIBRARIES = frozenset(  # what compiled code calls as NumPy does: nothing is won where many are called
     {torch.matmul, torch.einsum, torch.sort, torch.linalg.inv, torch.linalg.det, torch.linalg.solve}
 )
+_FOLDS = frozenset(row.run for row in FOLDS.values())
 _SLOW_FUNCTIONS = frozenset(
     {torch.exp, torch.exp2, torch.expm1, torch.log, torch.log2, torch.log10, torch.log1p, torch.sin, torch.cos}
     | {torch.tan, torch.asin, torch.acos, torch.atan, torch.atan2, torch.tanh, torch.hypot, torch.pow}
@@ -66,7 +69,7 @@ def array_work(graph: fx.Graph, results: Iterable[fx.Node]) -> ArrayWork:
         if _is_view(node):
             calls += _VIEW
             continue
-        calls += 0 if node.target in _OF_LIBRARIES else _CALL
+        calls += 0 if node.target in _OF_LIBRARIES else _FOLD if node.target in _FOLDS else _CALL
         passed = sum(tensor.numel() for tensor in _tensors([node, *node.all_input_nodes]))
         elements = elements + passed * (_SLOW if node.target in _SLOW_FUNCTIONS else 1)
     return ArrayWork(calls, elements)

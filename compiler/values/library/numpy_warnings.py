@@ -18,9 +18,9 @@ from ..reasons import NUMPY, Break
 from ..value import CaptureContext, Value
 
 
-def error_settings() -> tuple[tuple[str, str], ...]:
-    """Return what NumPy does at floating-point errors."""
-    return tuple((name, str(setting)) for name, setting in sorted(numpy.geterr().items()))
+def error_settings() -> tuple[tuple[str, object], ...]:
+    """Return what NumPy does at floating-point errors; asked at every call of compiled code."""
+    return tuple(numpy.geterr().items())
 
 
 _CHECK_OF: "WeakKeyDictionary[Value, Value]" = WeakKeyDictionary()  # a result -> the flags that were assumed of it
