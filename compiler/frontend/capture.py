@@ -139,6 +139,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         unit.may_ask(),
         unit.may_start,
         unit.family.fullgraph,
+        unit.may_be_finite,
         unit.symbolic_dimensions(),
         frozenset(unit.varying_numbers),
     )

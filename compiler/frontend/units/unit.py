@@ -300,6 +300,7 @@ class Unit:
         self.static_only = False
         self.may_start = True  # that optimizers' state is made before capture
         self.may_assume = True  # that branches to an error are not taken
+        self.may_be_finite = True  # what NumPy's arithmetic gives, where its inputs are
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[[list[tuple[object, ...]]], object] | None = None
         code = decoded.code
@@ -557,6 +558,14 @@ class Unit:
             self.entries.clear()
             self.runs.clear()
         return result
+
+    def after_infinite(self, *args: object) -> Tail:
+        """Go on with code that tells what excuses a number that is not finite; results may be such here."""
+        with self.lock:
+            self.may_be_finite = False
+            self.entries.clear()
+            self.runs.clear()
+        return Tail(self, args)
 
     def _make_eager(self) -> Callable[[list[tuple[object, ...]]], object]:
         if self.places:
