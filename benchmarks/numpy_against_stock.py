@@ -5,8 +5,8 @@
 CPU microseconds (process time), one thread, minimum over repetitions in turns.  The headline function sums outer
 products of two arrays of 1024 by 64; small functions take arrays of 4 to 65536 elements.  Beside ours, `compiled` has
 what compiled code takes where no call is left to NumPy (`numpy_threshold=0`).  The last three lines: ours by stock's
-time of the headline function; ours by NumPy's at most, with the call that it was; and what the wrapper of a call that is
-left to NumPy adds, in microseconds.
+time of the headline function; ours by NumPy's at most, with the call that it was; and what the wrapper of a call that
+is left to NumPy adds, in microseconds.
 """
 
 import argparse

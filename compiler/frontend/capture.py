@@ -212,9 +212,7 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
     return eager_specialisation(unit, recorder.guards.demanded)
 
 
-def _finish_return(
-    unit: Unit, recorder: Recorder, frame: FrameState, args: tuple[object, ...]
-) -> Specialisation:
+def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState, args: tuple[object, ...]) -> Specialisation:
     assert frame.returned is not None
     _hold_assumptions(recorder)
     writer = SpecialisationWriter(unit, recorder)

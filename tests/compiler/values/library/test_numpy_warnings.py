@@ -1,4 +1,4 @@
-"""What is checked of NumPy's arithmetic: that results are finite while inputs are; then what excuses those that are not."""
+"""What is checked of NumPy's arithmetic: finite results of finite inputs; else what excuses those that are not."""
 
 import warnings
 
