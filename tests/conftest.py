@@ -17,6 +17,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests put functions of their own into the compiler, and must not be given what it made before.  The tests of the cache
 # of graphs switch it on.
 os.environ.setdefault("PLUMBLINE_GRAPH_CACHE", "0")
+# Tests of NumPy programs have small arrays, and are to hold compiled code to NumPy.  Those of the threshold set it.
+os.environ.setdefault("PLUMBLINE_NUMPY_THRESHOLD", "0")
 
 
 # How long a draw takes depends on what else the machine does: it says nothing about the code under test.

@@ -46,6 +46,10 @@ class Options:
     inline_depth_limit: int = option(60, "nested calls evaluated inside one capture before the outer call breaks")
     instruction_limit: int = option(2_000_000, "bytecode instructions evaluated in one capture before it gives up")
     trace_numpy: bool = option(True, "NumPy's functions of arrays become part of graphs where a table shows them equal")
+    numpy_threshold: int = option(
+        100_000,
+        "work up to which calls of functions of NumPy arrays run in NumPy, in elements read and written; 0: none",
+    )
     capture_scalar_outputs: bool = option(
         False, "a number read from a tensor by `item()` stays in the graph where only arithmetic on tensors uses it"
     )
@@ -113,6 +117,11 @@ class Options:
         return self.verify == RUN or (bool(self.repro_after) and self.repro_level >= _WRONG_ANSWERS)
 
     @property
+    def small_work(self) -> int:
+        """Up to how much work NumPy's functions are left to NumPy: none where every call is to be looked at."""
+        return 0 if self.validates or self.time_kernels else self.numpy_threshold
+
+    @property
     def draws_graphs(self) -> bool:
         """Whether captured graphs are drawn into the debug folder."""
         return self.debug and "graph_diagram" in files_of(self.debug_files)
@@ -165,6 +174,8 @@ def _demand_type(name: str, value: object, default: object, further: tuple[str, 
         _demand_share(name, value)
     if name == "bisect":
         read_switches(str(value))
+    if name == "numpy_threshold" and isinstance(value, int) and value < 0:
+        raise UserError(f"option {name} cannot be {value!r}", hint="use 0 to compile every call")
     if name == "repro_after" and value not in ("", "dynamo", "aot"):
         raise UserError(f"option {name} cannot be {value!r}", hint="use 'dynamo' or 'aot'")
     if name == "repro_level" and value not in (1, 2, 3, _WRONG_ANSWERS):

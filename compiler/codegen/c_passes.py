@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..loops.body import Scalar, is_uniform
 from ..loops.phases import Phase, roots_of
 from ..symbolic.expr import coefficient, constant, substitute
-from ..symbolic.symbolic_sizes import count_text
+from ..symbolic.symbolic_sizes import Size, count_text
 from .c_index import offset_text
 from .c_reductions import ReductionWriter
 from .c_stores import StoreWriter
@@ -15,6 +15,8 @@ from .c_types import REGISTER
 from .c_values import ValueWriter
 from .flat_loops import crosses
 from .kernel_text import BLOCK, KernelText
+
+_UNROLLED = 8  # steps of a short row without a jump between
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +47,16 @@ class PassWriter:
         accumulators = [self.reductions.declare(reduction) for reduction in phase.reductions]
         outer_names = dict(self.text.names)
         inner = self.text.shape.inner
-        for symbol in inner[:-1]:
+        rows = self._short_rows()
+        for symbol in inner[: -2 if rows else -1]:
             self.text.open_loop(symbol)
-        blocked = self._opens_blocks(phase, accumulators)
+        blocked = self._opens_blocks(phase, accumulators, rows)
         self._read_squares()
-        if inner:
+        if blocked and rows:
+            self._open_row(phase, accumulators, rows)
+        elif inner:
+            if rows:
+                self.text.open_loop(inner[-2])
             self.text.open_innermost(inner[-1], blocked=blocked)
         else:
             self.text.line("{")  # a scope of its own, as a loop would give
@@ -59,9 +66,11 @@ class PassWriter:
         for store in phase.stores:
             self.stores.store(store, self.text.inner_lanes, number)
         self.text.close()
+        if blocked and rows:
+            self._close_row(phase, accumulators)
         if blocked:
-            self._close_blocks(phase, accumulators)
-        for _ in inner[:-1]:
+            self._close_blocks(phase, accumulators, "rows" if rows else "part")
+        for _ in inner[: -2 if blocked and rows else -1]:
             self.text.close()
         self.text.names = outer_names
         for reduction, accumulator in zip(phase.reductions, accumulators, strict=True):
@@ -86,37 +95,52 @@ class PassWriter:
             self.text.line(f"for (int k = 0; k < {lanes}; k++) {name}[k] = {read};")
             self.text.line(f"{self.text.library.transpose(register, lanes)}({name});")
 
-    def _opens_blocks(self, phase: Phase, accumulators: list[str]) -> bool:
-        long = [(r, a) for r, a in zip(phase.reductions, accumulators, strict=True) if self.reductions.is_long_sum(r)]
+    def _short_rows(self) -> int:
+        """Return how many rows, innermost loops of a few steps, make one block of a long sum; 0: each has blocks."""
+        inner, vector = self.text.shape.inner, self.text.shape.vector
+        if len(inner) < 2 or isinstance(inner[-1].size, Size) or vector is inner[-2]:
+            return 0
+        steps = -(-inner[-1].size // self.text.step_of(inner[-1]))
+        return BLOCK // steps if 0 < steps <= BLOCK // 2 else 0
+
+    def _long_sums(self, phase: Phase, accumulators: list[str]) -> list[tuple[str, str, str]]:
+        """Return of each long sum its accumulator, with the C type and zero of that."""
+        library, lanes = self.text.library, self.text.inner_lanes
+        pairs = zip(phase.reductions, accumulators, strict=True)
+        long = [(REGISTER[r.dtype], accumulator) for r, accumulator in pairs if self.reductions.is_long_sum(r)]
+        return [(name, library.type(kind, lanes), library.constant(0, kind, lanes)) for kind, name in long]
+
+    def _opens_blocks(self, phase: Phase, accumulators: list[str], rows: int) -> bool:
+        """Open the loop over blocks of the innermost variable, or of so many rows, where there are long sums."""
+        long = self._long_sums(phase, accumulators)
         if not long:
             return False
-        symbol = self.text.shape.inner[-1]
-        width = BLOCK * self.text.step_of(symbol)
-        self.text.line(
-            f"for (long long {symbol.name}_block = 0; {symbol.name}_block < {symbol.size};"
-            f" {symbol.name}_block += {width}) {{"
-        )
-        self.text.depth += 1
-        for reduction, accumulator in long:
-            kind = self.text.library.type(REGISTER[reduction.dtype], self.text.inner_lanes)
-            zero = self.text.library.constant(0, REGISTER[reduction.dtype], self.text.inner_lanes)
-            self.text.line(f"{kind} {accumulator}_part = {zero};")
+        symbol = self.text.shape.inner[-2 if rows else -1]
+        self.text.open_blocks(symbol, rows or BLOCK * self.text.step_of(symbol))
+        for accumulator, kind, zero in long:
+            self.text.line(f"{kind} {accumulator}_{'rows' if rows else 'part'} = {zero};")
         return True
 
-    def _close_blocks(self, phase: Phase, accumulators: list[str]) -> None:
+    def _open_row(self, phase: Phase, accumulators: list[str], rows: int) -> None:
+        """Open the loops over the rows of a block and over one row; sums of rows do not wait for each other."""
+        *_, row, column = self.text.shape.inner
+        self.text.open_part(row, rows)
+        for accumulator, kind, zero in self._long_sums(phase, accumulators):
+            self.text.line(f"{kind} {accumulator}_part = {zero};")
+        self.text.line(f"#pragma GCC unroll {_UNROLLED}")
+        self.text.open_loop(column)
+
+    def _close_row(self, phase: Phase, accumulators: list[str]) -> None:
+        for accumulator, _, _ in self._long_sums(phase, accumulators):
+            self.text.line(f"{accumulator}_rows += {accumulator}_part;")
+        self.text.close()
+
+    def _close_blocks(self, phase: Phase, accumulators: list[str], total: str) -> None:
         """Add each block's total; the rounding error of the addition is carried (Knuth's two-sum)."""
-        for reduction, accumulator in zip(phase.reductions, accumulators, strict=True):
-            if self.reductions.is_long_sum(reduction):
-                kind = self.text.library.type(REGISTER[reduction.dtype], self.text.inner_lanes)
-                self.text.line(
-                    f"{kind} {accumulator}_s = {accumulator} + {accumulator}_part,"
-                    f" {accumulator}_b = {accumulator}_s - {accumulator};"
-                )
-                self.text.line(
-                    f"{accumulator}_lost += ({accumulator} - ({accumulator}_s - {accumulator}_b))"
-                    f" + ({accumulator}_part - {accumulator}_b);"
-                )
-                self.text.line(f"{accumulator} = {accumulator}_s;")
+        for name, kind, _ in self._long_sums(phase, accumulators):
+            self.text.line(f"{kind} {name}_s = {name} + {name}_{total}, {name}_b = {name}_s - {name};")
+            self.text.line(f"{name}_lost += ({name} - ({name}_s - {name}_b)) + ({name}_{total} - {name}_b);")
+            self.text.line(f"{name} = {name}_s;")
         self.text.close()
 
     def _hoist(self, phase: Phase) -> None:

@@ -91,11 +91,21 @@ class KernelText:
 
     def open_innermost(self, symbol: Symbol, *, blocked: bool) -> None:
         """Open the innermost loop of a pass; blocked: over the points of one block of a long sum."""
-        if not blocked:
+        if blocked:
+            self.open_part(symbol, BLOCK * self.step_of(symbol))
+        else:
             self.open_loop(symbol)
-            return
+
+    def open_blocks(self, symbol: Symbol, width: int) -> None:
+        """Open the loop over blocks of so many points of a variable."""
+        name = f"{symbol.name}_block"
+        self.line(f"for (long long {name} = 0; {name} < {symbol.size}; {name} += {width}) {{")
+        self.depth += 1
+
+    def open_part(self, symbol: Symbol, width: int) -> None:
+        """Open the loop over the points of one block."""
         name, lanes = symbol.name, self.step_of(symbol)
-        end = f"{name}_block + {BLOCK * lanes} < {symbol.size} ? {name}_block + {BLOCK * lanes} : {symbol.size}"
+        end = f"{name}_block + {width} < {symbol.size} ? {name}_block + {width} : {symbol.size}"
         self.line(f"long long {name}_end = {end};")
         if lanes > 1 and not divides(lanes, symbol.size):
             last = symbol.size - lanes

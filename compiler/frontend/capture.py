@@ -44,6 +44,7 @@ from .context.recorder import Recorder
 from .context.torch_state import state_kept_when_interrupted
 from .evaluate import StopAtBreak, run_chain, run_frame
 from .generators import make_generator
+from .left_to_numpy import left_to_numpy
 from .specialise import BackendError, SpecialisationWriter, eager_specialisation
 from .units.failure import report_failure
 from .units.unit import Specialisation, Unit
@@ -138,6 +139,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         unit.may_ask(),
         unit.may_start,
         unit.family.fullgraph,
+        unit.may_be_finite,
         unit.symbolic_dimensions(),
         frozenset(unit.varying_numbers),
     )
@@ -174,7 +176,7 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
                 raise SkipFrame(CANNOT_RESUME, signal.detail, signal.origin) from None
             signal.__traceback__ = None  # it holds this frame, and so the arguments
             return _Stop(signal, places, len(recorder.frames.stopped) - 1)
-        return _finish_return(unit, recorder, frames[0])
+        return _finish_return(unit, recorder, frames[0], args)
     except (Break, SkipFrame) as signal:
         if stop is not None and len(stop.places) > 1:
             return _Stop(stop.signal, stop.places[1:], stop.depth)
@@ -210,7 +212,7 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
     return eager_specialisation(unit, recorder.guards.demanded)
 
 
-def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Specialisation:
+def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState, args: tuple[object, ...]) -> Specialisation:
     assert frame.returned is not None
     _hold_assumptions(recorder)
     writer = SpecialisationWriter(unit, recorder)
@@ -218,7 +220,8 @@ def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Special
     writer.hand_over_pending()
     writer.out.replay_effects()
     writer.out.restore_state()
-    return writer.specialise([f"return {result}"], None, unit.namespace)
+    small = left_to_numpy(unit, writer, args)
+    return small or writer.specialise([f"return {result}"], None, unit.namespace)
 
 
 def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...], stop: _Stop) -> Specialisation:

@@ -293,6 +293,7 @@ class SpecialisationWriter:
         """Return the statements that run the graph and hold what was assumed of its data."""
         if effects.histories:
             raise AssumedInVain
+        unit, is_finite = self.unit, self.recorder.graph.assumes_finite
         state, changes = self.names.fresh(), effects.draws or effects.written
         keep, places = self.names.inject(saved), self.names.inject((effects.written, effects.draws))
         inputs = "".join(f"{name}, " for name in self.fetched)
@@ -301,7 +302,7 @@ class SpecialisationWriter:
             *lines,
             f"if not ({' and '.join(checks)}):",
             *([f"    {state}.restore()"] if changes else []),
-            f"    return {self._original(self.unit.after_wrong_assumption)}",
+            f"    return {self._original(unit.after_infinite if is_finite else unit.after_wrong_assumption)}",
         ]
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> tuple[object, bool]:

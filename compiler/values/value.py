@@ -508,8 +508,15 @@ class GraphInProgress(ABC):
         """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
 
     @abstractmethod
-    def assume_no_warning(self, flags: Value) -> bool:
-        """Assume that all elements of a tensor are true: then NumPy would not warn; False: not possible."""
+    def sees_finite_numbers(self) -> bool:
+        """Return whether all inputs are finite, and results may be assumed to be: else the code is captured again."""
+
+    @abstractmethod
+    def assume_no_warning(self, flags: Value, *, finite: bool = False) -> bool:
+        """Assume that all elements of a tensor are true: then NumPy would not warn; False: not possible.
+
+        finite: they say that a result is finite, which is more than that.
+        """
 
     @abstractmethod
     def follows(self, flags: Value) -> None:

@@ -24,12 +24,16 @@ from .compilers import DECOMPOSED, LADDER, Candidate, CompileEvent, CompileReque
 _OUTER_STAGES = frozenset({"capture", "joint", "partition", "inductor"})
 
 
+# The first would put a right answer for a wrong one; the second leaves small arrays to NumPy: nothing was judged.
+_JUDGED = {"repro_after": "", "numpy_threshold": 0}
+
+
 class OwnCandidate:
     """A function or module compiled by plumbline."""
 
     def __init__(self, target: Callable[..., Any], backend: str, request: CompileRequest, rng: str) -> None:
         del rng  # draws are always those of eager
-        settings = CONFIG.over_environment({"repro_after": ""})  # which would put a right answer for a wrong one
+        settings = CONFIG.over_environment(_JUDGED)
         family = make_family(backend, settings, fullgraph=request.fullgraph, dynamic=request.dynamic)
         self._compiled: Callable[..., Any] = compile_callable(target, family)
         self._statistics = CompileStatistics()

@@ -144,16 +144,40 @@ _MATRICES = frozenset(
 ) | {"matmul", "dot", "ndarray.dot", "trace"}
 
 
+SMALL = """\
+A call of compiled code costs 10 to 15 µs before its first kernel starts; NumPy takes a third of a microsecond for
+an operation on a few elements. So a call that is little work runs in NumPy, as the user's own function, although
+its graph was captured. The work is counted when the code is captured: the elements that its operations read and
+write (four times for `exp` and its like), 2000 more for each operation, 6000 for a reduction. Up to
+`numpy_threshold`, 100000, nothing is compiled. From then on such calls are told by their arguments alone, in about
+0.3 µs: arrays, numbers, flags and texts as before, with no more elements than were found to be little work; limits
+are found in a few captures. Larger calls go to the specialisations, whose guards hold only where there is more
+work where sizes are open. Functions that do nothing but call libraries (matrix products, `sort`, `linalg`) are
+left to NumPy at every size.
+
+That holds for backend `inductor`, for functions without a break whose only tensors are arrays that they are given
+as arguments. The other backends, `explain`, the judge, `verify="run"` and `profile` run every graph;
+`numpy_threshold=0` compiles every call. The record says what was left to NumPy (`FellBack`)."""
+
+
 def page() -> str:
     """Return the text of docs/numpy.md."""
     lines = [
         "# NumPy functions that are traced",
         "",
         "Made by `python tests/support/numpy_table.py` from the table that `tests/programs/test_numpy_rows.py` holds",
-        "against NumPy: over dtypes, special values, shapes, transposed and empty arrays, in one graph or by itself in",
-        "NumPy. *equal*: every bit is NumPy's. *n units*: at most n units in the last place away, for floating-point",
-        "numbers. *sums*: sums in another order, within rounding. What is not in the table runs in NumPy, between two",
-        "graphs. Where NumPy would warn of a result, the original code runs and warns.",
+        "against NumPy: over dtypes, special values, shapes, transposed and empty arrays, in one graph or by itself",
+        "in NumPy. *equal*: every bit is NumPy's. *n units*: at most n units in the last place away, for",
+        "floating-point numbers. *sums*: sums in another order, within rounding. What is not in the table runs in",
+        "NumPy, between two graphs. Where NumPy would warn of a result, the original code runs and warns. While",
+        "inputs are finite, what is checked is that results are, once for a chain of operations; where some are not",
+        "and NumPy would not warn, the code is captured once more, with what excuses each operation.",
+        "",
+        "## Small arrays",
+        "",
+        *SMALL.splitlines(),
+        "",
+        "## The table",
         "",
         "| what | results |",
         "|---|---|",

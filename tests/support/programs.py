@@ -111,7 +111,7 @@ def compiled(function: Any, backend: Any = "eager", **settings: Any) -> Any:
     """Compile under strict options (an error of ours fails the test) unless the settings say otherwise."""
     fullgraph = settings.pop("fullgraph", False)
     dynamic = settings.pop("dynamic", None)
-    options = Options(strict=True).replace(**settings)
+    options = Options(strict=True, numpy_threshold=0).replace(**settings)
     return compile_callable(function, make_family(backend, options, fullgraph=fullgraph, dynamic=dynamic))
 
 

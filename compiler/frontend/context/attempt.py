@@ -12,7 +12,8 @@ class CaptureAttempt:
 
     may_assume: whether branches to an error may be assumed not to be taken. may_ask: whether
     what decides a branch may be computed at entry. may_start: whether optimizers' state is made before
-    capture. whole: no break is allowed. symbolic,
+    capture. whole: no break is allowed. all_finite: whether NumPy's arithmetic may be assumed to give finite numbers
+    alone. symbolic,
     varying_numbers: which sizes and numbers of inputs are dynamic.
     """
 
@@ -22,5 +23,6 @@ class CaptureAttempt:
     may_ask: bool = True
     may_start: bool = True
     whole: bool = False
+    all_finite: bool = True
     symbolic: SymbolicDimensions = no_symbols
     varying_numbers: frozenset[Source] = frozenset()

@@ -117,6 +117,8 @@ class GraphBuilder(GraphInProgress):
         self.is_handled = False
         self.quiet_at: int | None = None  # which of `assumed` says that NumPy would not warn
         self.assumed: list[tuple[TensorValue, bool]] = []
+        self.assumes_finite = False  # that NumPy does not warn, since results are finite
+        self._finite_inputs: dict[fx.Node, bool] = {}
         self.quiet: list[tuple[Value, Value]] = []  # flags, and that all of them are true
         self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
         self.questions = EntryQuestions(self.fx, self.placeholders)
@@ -452,8 +454,16 @@ class GraphBuilder(GraphInProgress):
         self.assumed.append((flag, outcome))
         return True
 
-    def assume_no_warning(self, flags: Value) -> bool:
+    def sees_finite_numbers(self) -> bool:
+        """Return whether all inputs so far are finite, and results may be assumed to be; see GraphInProgress."""
+        for node, (_, real) in self.placeholders.items():
+            if node not in self._finite_inputs:
+                self._finite_inputs[node] = not isinstance(real, torch.Tensor) or _is_finite(real)
+        return self.attempt.all_finite and all(self._finite_inputs.values())
+
+    def assume_no_warning(self, flags: Value, *, finite: bool = False) -> bool:
         """Assume that all flags are true; all assumptions of this kind are one; see CaptureContext."""
+        self.assumes_finite = self.assumes_finite or finite
         condition = self.call("call_function", torch.all, [flags], {})
         if self.quiet_at is None:
             assumed = self.assume(condition, True)
@@ -610,6 +620,14 @@ def _repeats_elements(value: object) -> bool:
         type(stride) is int and stride == 0 and (type(size) is not int or size > 1)
         for size, stride in zip(value.shape, value.stride(), strict=True)
     )
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has finite numbers alone; asked of CPU tensors, whose data is at hand."""
+    if not tensor.dtype.is_floating_point:
+        return not tensor.dtype.is_complex
+    with without_transforms():
+        return tensor.device.type == "cpu" and bool(torch.isfinite(tensor.detach()).all())
 
 
 def _version(value: TensorValue) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ..guards.generated_function import MISS
+from .small_calls import SmallCalls
 
 HandsOver = Callable[[types.FunctionType, Callable[..., object]], object]
 
@@ -15,6 +16,7 @@ class Dispatched(Protocol):
 
     name: str
     runs: list[Callable[..., object]]
+    small: SmallCalls
 
     def miss(self, args: tuple[object, ...]) -> object:
         """Go on where no specialisation fits."""
@@ -77,6 +79,7 @@ def make_template(
         f"    def {_FUNCTION}({parts}):\n"
         f"{asks}"
         f"        if {_USERS}.__code__ is not {_CODE}: return {_WRAP}({_USERS})({call})\n"
+        f"{_small_call(code)}"
         f"        for {_RUN} in {_RUNS}:\n"
         f"            {_RESULT} = {_RUN}({arguments})\n"
         f"            if {_RESULT} is not {_MISS}: break\n"
@@ -89,6 +92,7 @@ def make_template(
     )
     namespace: dict[str, object] = {
         _RUNS: unit.runs,
+        _SMALL: unit.small.tests,
         _MISS: MISS,
         _TYPE: type,
         _TAIL: tail_type,
@@ -102,6 +106,24 @@ def make_template(
     make = namespace[_MAKE]
     assert isinstance(make, types.FunctionType)
     return make
+
+
+def _small_call(code: types.CodeType) -> str:
+    """Return the statements that run the user's function where the call is small; only its own frame has the arguments.
+
+    None for functions that take any number of arguments.
+    """
+    names = parameter_names(code)
+    if not names or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return ""
+    handed = [f"{_HELD}.pop()"] * code.co_argcount + [f"{n}={_HELD}.pop()" for n in names[code.co_argcount :]]
+    return (
+        f"        for {_TEST} in {_SMALL}:\n"
+        f"            if {_TEST}({', '.join(names)}):\n"
+        f"                {_HELD} = [{', '.join(reversed(names))}]\n"
+        f"                del {', '.join(names)}\n"
+        f"                return {_USERS}({', '.join(handed)})\n"
+    )
 
 
 def handing_over(code: types.CodeType) -> HandsOver:
@@ -146,6 +168,7 @@ def _signature(code: types.CodeType) -> tuple[str, str]:
 _MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED = (
     f"_plumbline_{word}" for word in ("make", "cells", "call", "run", "runs", "result", "miss", "missed")
 )
-_USERS, _CODE, _DEFAULT, _DEFAULT_OF, _WRAP, _TYPE, _TAIL = (
-    f"_plumbline_{word}" for word in ("users", "code", "default", "default_of", "wrap", "type", "tail")
+_USERS, _CODE, _DEFAULT, _DEFAULT_OF, _WRAP, _TYPE, _TAIL, _SMALL, _TEST, _HELD = (
+    f"_plumbline_{word}"
+    for word in ("users", "code", "default", "default_of", "wrap", "type", "tail", "small", "test", "held")
 )

@@ -42,6 +42,7 @@ from ..guards.recompile_reasons import failing_guard, measured
 from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 from .dispatch_template import DEFAULT, handing_over, make_template, parameter_names
 from .distributed_module import Distributed, view_with_compiled_module
+from .small_calls import SmallCalls
 
 
 class _Frozen(threading.local):
@@ -52,6 +53,7 @@ class _Frozen(threading.local):
 
 FROZEN = _Frozen()
 _MOST_ANSWERS = 3  # forms of one piece of code that differ in what small tensors hold
+_FOR_SPEED = "inductor"
 _MOST_SHARES = 8  # times the recompile limit: as many specialisations of one code object are searched at most
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
@@ -60,13 +62,17 @@ CaptureUnit = Callable[["Unit", tuple[object, ...]], "Specialisation"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Specialisation:
-    """One compiled form of a unit: run(*arguments) gives the result or MISS. eager: it only runs the original."""
+    """One compiled form of a unit: run(*arguments) gives the result or MISS. eager: it only runs the original.
+
+    kept: it is for further calls; else for the one that it was captured of, and others like that are known otherwise.
+    """
 
     run: Callable[..., object]
     guards: tuple[Guard, ...]
     text: str
     eager: bool
     has_graph: bool
+    kept: bool = True
 
 
 class Tail:
@@ -115,6 +121,11 @@ class Family:
     def options(self) -> Options:
         """Return the options in force; asked for at each compilation, not at each call."""
         return in_force(self.settings)
+
+    @property
+    def small_work(self) -> int:
+        """Return up to how much work NumPy's functions are left to NumPy: other backends are for seeing graphs run."""
+        return self.options.small_work if self.backend_name == _FOR_SPEED and not self.user_backend else 0
 
     def unit_of(self, function: types.FunctionType) -> "Unit":
         """Return the unit of a function's code; functions over the same code share it, closures are arguments."""
@@ -276,6 +287,7 @@ class Unit:
         self.places = places
         self.entries: list[Specialisation] = []
         self.runs: list[Callable[..., object]] = []
+        self.small = SmallCalls()
         self.under_modes: list[Specialisation] = []  # for calls under modes for functions
         self.resumes: dict[tuple[object, ...], Unit] = {}
         self.lock = ForkedLock()
@@ -288,6 +300,7 @@ class Unit:
         self.static_only = False
         self.may_start = True  # that optimizers' state is made before capture
         self.may_assume = True  # that branches to an error are not taken
+        self.may_be_finite = True  # what NumPy's arithmetic gives, where its inputs are
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[[list[tuple[object, ...]]], object] | None = None
         code = decoded.code
@@ -415,10 +428,26 @@ class Unit:
             self.exhausted = True
             return None
         self._try_to_note(self._note_marks, args)
-        specialisation = self.family.capture(self, args)
-        self.entries.append(specialisation)
-        self.runs.append(specialisation.run)
+        self.small.on_trial = bool(self.entries) and self.may_be_small(args)
+        try:
+            specialisation = self.family.capture(self, args)
+        finally:
+            on_trial, self.small.on_trial = self.small.on_trial, False
+        if on_trial and specialisation.kept:
+            self.small.tried()
+        if specialisation.kept:
+            self.entries.append(specialisation)
+            self.runs.append(specialisation.run)
         return specialisation
+
+    def may_be_small(self, args: tuple[object, ...]) -> bool:
+        """Return whether the arguments are arrays and numbers with so few elements that NumPy may be faster."""
+        threshold = 0 if self.places else self.family.small_work
+        return bool(threshold) and self.small.may_try(self.own_arguments(args), threshold)
+
+    def own_arguments(self, args: tuple[object, ...]) -> tuple[object, ...]:
+        """Return the arguments of the function, without the cells that stand before them."""
+        return args[len(self.decoded.code.co_freevars) :]
 
     def _may_capture(self) -> bool:
         gate = gate_for(self.family.options.bisect, "capture")
@@ -431,7 +460,7 @@ class Unit:
     def symbolic_dimensions(self) -> SymbolicDimensions:
         """Return which dimensions of inputs are to be symbols in the next capture."""
         dynamic = self.family.dynamic if self.family.dynamic is not None else self.family.options.dynamic_shapes
-        if dynamic is False or self.static_only:
+        if dynamic is False or self.static_only or self.small.on_trial:
             return no_symbols
         if dynamic:
             return every_dimension
@@ -530,6 +559,14 @@ class Unit:
             self.runs.clear()
         return result
 
+    def after_infinite(self, *args: object) -> Tail:
+        """Go on with code that tells what excuses a number that is not finite; results may be such here."""
+        with self.lock:
+            self.may_be_finite = False
+            self.entries.clear()
+            self.runs.clear()
+        return Tail(self, args)
+
     def _make_eager(self) -> Callable[[list[tuple[object, ...]]], object]:
         if self.places:
             return make_chain_function(self.places)
@@ -550,6 +587,7 @@ class Unit:
         with self.lock:
             self.entries.clear()
             self.runs.clear()
+            self.small.forget()
             self.under_modes.clear()
             self.exhausted = False
             for unit in list(self.resumes.values()):

@@ -10,7 +10,7 @@ import torch
 from ..constant import Constant
 from ..reasons import NUMPY, Break
 from ..value import Arguments, CaptureContext, Keywords, Value
-from .numpy_rows import ELEMENTS, FOLDS, FoldRow
+from .numpy_rows import ELEMENTS, FOLDS, KEEPING, FoldRow
 from .numpy_values import (
     DTYPES,
     KnownArray,
@@ -78,7 +78,8 @@ def elementwise(ctx: CaptureContext, ufunc: Any, operands: Sequence[Value]) -> V
         raise Break(NUMPY, f"{ufunc.__name__} in {taken[0]}")
     ready = [_operand(ctx, value, dtype) for value, dtype in zip(operands, taken, strict=True)]
     floats = row.warns and numpy.dtype(given).kind == "f"
-    warnings = FloatWarnings(ctx, [value for value in ready if not _is_whole(value)]) if floats else None
+    counted = [value for value in ready if not _is_whole(value)]
+    warnings = FloatWarnings(ctx, counted, keeps=ufunc in KEEPING) if floats else None
     if row.divides:
         _demand_divisor(ctx, ready[1])
     if row.divides or row.tensors:
@@ -216,7 +217,7 @@ def fold(ctx: CaptureContext, function: Any, array: OverTensor, args: Arguments,
     if row.one_axis:
         return _along_one(ctx, row, operand, axis, given, keepdims=bool(keepdims))
     floats, sums = row.warns and numpy.dtype(dtype).kind == "f", function in (numpy.sum, numpy.mean)
-    warnings = FloatWarnings(ctx, [operand], axes, sums=sums) if floats else None
+    warnings = FloatWarnings(ctx, [operand], axes, keeps=sums) if floats else None
     extra = {"ddof": ddof} if function in (numpy.var, numpy.std) and ddof else {}
     if ddof and not extra:
         raise Break(NUMPY, f"{function.__name__} with settings of its own")

@@ -145,6 +145,9 @@ ELEMENTS: Mapping[object, ElementRow] = {
     _N.hypot: ElementRow(torch.hypot, FLOAT, units=1, warns=True, tensors=True),
 }
 
+KEEPING = frozenset({_N.add, _N.subtract, _N.multiply, _N.square, _N.sqrt})
+"""Whose result is not finite where an operand is not."""
+
 
 def _cast_sum(x: torch.Tensor, axes: Any, keepdims: bool) -> torch.Tensor:
     return x.sum(axes, keepdim=keepdims) if x.dim() else x.clone()

@@ -1,5 +1,7 @@
 """Our compiler under test: what its record says becomes statistics."""
 
+import numpy as np
+import pytest
 import torch
 
 from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics
@@ -39,3 +41,13 @@ def test_recompile_has_the_guard_that_failed():
     (event,) = (event for event in done.events if event.kind == "recompile")
     assert done.recompiles == 1
     assert "was" in event.what
+
+
+@pytest.mark.cc
+def test_small_arrays_are_judged_in_compiled_code(monkeypatch):
+    """Left to NumPy as in ordinary use, nothing would have been compiled and nothing judged."""
+    monkeypatch.setenv("PLUMBLINE_NUMPY_THRESHOLD", "1000000")
+    candidate = OwnCompiler().compile(lambda x: x * 2 + 1, "inductor", CompileRequest(), rng="eager")
+    for _ in range(2):
+        assert np.array_equal(candidate(np.ones(3)), np.full(3, 3.0))
+    assert candidate.statistics().graphs == 1
