@@ -8,8 +8,8 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 import torch
 
-from .base.bisecting.applications import count_anew
 from .backends import resolve_backend
+from .base.bisecting.applications import count_anew
 from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import FellBack, forget_stage_times, record

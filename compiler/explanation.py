@@ -17,8 +17,8 @@ class Explanation:
     graph. out_guards: the guards in words. guard_places: for each guard, the line of the user's code that read the
     value. break_reasons: the graph breaks. eager: functions that ran uncompiled. errors: internal errors, each with its
     bundle. compile_times: stage and wall seconds, in the order in which the stages ended. steps: of each graph that was
-    compiled to kernels, which of them it launches and what is left to ATen; only where the option `kernel_language` asks
-    for Triton, for otherwise nothing is compiled here.
+    compiled, its kernels and what is left to ATen; only where the option `kernel_language` asks for Triton, for
+    otherwise nothing is compiled here.
     """
 
     graphs: tuple[torch.fx.GraphModule, ...]

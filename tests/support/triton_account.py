@@ -62,13 +62,10 @@ def _is_whole(event: Event) -> bool:
     return isinstance(event, FellBack) and event.operation == "graph"
 
 
-def triton_results(
-    gm: torch.fx.GraphModule, inputs: Sequence[torch.Tensor], options: Options
-) -> tuple[object, ...]:
+def triton_results(gm: torch.fx.GraphModule, inputs: Sequence[torch.Tensor], options: Options) -> tuple[object, ...]:
     """Return what the Triton texts of a graph give; a part of it that ran otherwise is a failure."""
     with recording() as events:
         results: tuple[object, ...] = compile_graph(gm, inputs, options.replace(kernel_language="triton"))(*inputs)
     faults = list(fallbacks(events))
     assert not faults, "\n".join(faults)
     return results
-

@@ -158,7 +158,8 @@ class _Splitting:
         again = [store for phase in plan.phases[1:] for store in phase.stores]
         totals: dict[int, Buffer] = {}
         for reduction in self.first if later or again else ():
-            buffer = totals[id(reduction)] = self._buffer(f"{loop.name}_total_{len(self.buffers)}", reduction.dtype, None)
+            buffer = self._buffer(f"{loop.name}_total_{len(self.buffers)}", reduction.dtype, None)
+            totals[id(reduction)] = buffer
             stores.append(LoopStore(Access(buffer.name, self.place), joined[id(reduction)]))
         yield Loop(f"{loop.name}_join", loop.kept, (part,), tuple(stores), loop.origins)
         if not totals:

@@ -123,7 +123,11 @@ def test_a_lost_rest_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole is not None
     assert whole.rest
     lost = split_reductions.Cut(whole.variable, whole.parts, whole.size, 0)
-    monkeypatch.setattr(split_reductions, "cut_of", lambda loop, buffers: lost if len(loop.reduced[0].name) == 2 else None)
+
+    def planted(loop: Loop, buffers: object) -> split_reductions.Cut | None:
+        return lost if loop.reduced[0].name == lost.variable.name else None
+
+    monkeypatch.setattr(split_reductions, "cut_of", planted)
     (found,) = interpret_program(with_split_reductions(program), (x,))
     assert isinstance(found, torch.Tensor)
     assert not torch.allclose(found, x.sum(), rtol=1e-5)
