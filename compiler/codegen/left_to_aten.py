@@ -20,6 +20,7 @@ class Reason(enum.Enum):
     """Why a call stays with ATen; the value says it in words."""
 
     VIEW = "a view: nothing is computed"
+    EMPTY = "memory that nobody has written yet"
     DRAW = "it draws random numbers, or talks to other processes: the calls keep their order and eager's own stream"
     WRITE = "it writes to an argument that others see"
     SUBGRAPH = "it runs captured functions, which are compiled by themselves"
@@ -43,6 +44,7 @@ def _named(names: str) -> frozenset[str]:
 
 
 _FAMILIES: dict[Reason, frozenset[str]] = {  # by the name of the operator, without namespace and overload
+    Reason.EMPTY: _named("empty empty_like empty_strided empty_permuted new_empty new_empty_strided"),
     Reason.PRODUCT: _named(
         "mm addmm bmm baddbmm dot vdot mv addmv addr ger matmul _scaled_mm _int_mm convolution convolution_backward "
         "_convolution mkldnn_rnn_layer mkldnn_rnn_layer_backward _trilinear addbmm"
@@ -87,19 +89,17 @@ def reason_of(step: Extern) -> Reason:
         return Reason.SUBGRAPH
     if not isinstance(target, OpOverload):  # `scalar_tensor` of a number; a loop that the interpreter runs
         return Reason.OFF if step.name.startswith("run_") else Reason.NUMBER
-    if is_random(target):
+    name = target._schema.name.partition("::")[2]
+    family = next((reason for reason, names in _FAMILIES.items() if name in names), None)
+    if is_random(target) and family is not Reason.ATTENTION:
         return Reason.DRAW
     if is_mutating(target):
         return Reason.WRITE
     said = _WORDS.get(step.why, Reason.FORM)
     if said is not Reason.UNWRITTEN:
         return said
-    name = target._schema.name.partition("::")[2]
-    for reason, names in _FAMILIES.items():
-        if name in names:
-            return reason
     facts = facts_of(target)
-    return Reason.VIEW if facts is not None and facts.aliases else Reason.UNWRITTEN
+    return family or (Reason.VIEW if facts is not None and facts.aliases else Reason.UNWRITTEN)
 
 
 def assigned_steps(plan: ExecutionPlan, language: str, launched: tuple[str, ...]) -> StepsAssigned:

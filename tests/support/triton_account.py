@@ -16,7 +16,10 @@ from plumbline.compiler.codegen.left_to_aten import Reason
 from plumbline.compiler.native import compile_graph
 
 LIST = Path(__file__).with_name("left_to_aten.toml")
-NEVER_WRITTEN = frozenset({Reason.VIEW.name, Reason.DRAW.name, Reason.WRITE.name, Reason.SUBGRAPH.name})
+REFUSED = Path(__file__).with_name("refused_by_lowerings.toml")
+NEVER_WRITTEN = frozenset(
+    each.name for each in (Reason.VIEW, Reason.EMPTY, Reason.DRAW, Reason.WRITE, Reason.SUBGRAPH, Reason.NUMBER)
+)
 """Reasons that need no entry in the list: these calls cannot be kernels, whatever anybody writes."""
 
 
@@ -24,7 +27,9 @@ NEVER_WRITTEN = frozenset({Reason.VIEW.name, Reason.DRAW.name, Reason.WRITE.name
 def left_allowed() -> frozenset[tuple[str, str, str]]:
     """Return (operator, reason, why) of the calls that tests may leave to ATen; of families without why."""
     rows = tomllib.loads(LIST.read_text(encoding="utf-8"))["left"]
-    return frozenset((row["operator"], row["reason"], row.get("why", "")) for row in rows)
+    refused = tomllib.loads(REFUSED.read_text(encoding="utf-8"))["refused"]
+    forms = {(row["operator"], Reason.FORM.name, row["why"]) for row in refused}
+    return frozenset((row["operator"], row["reason"], row.get("why", "")) for row in rows) | forms
 
 
 def row_of(step: LeftStep) -> tuple[str, str, str]:
