@@ -266,7 +266,7 @@ def _cold(run: Run, name: str) -> None:
     found = {}
     for kind in ("ours", "stock"):
         with tempfile.TemporaryDirectory() as empty:
-            caches = ("PLUMBLINE_CACHE_DIRECTORY", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+            caches = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
             environment = {**os.environ, **dict.fromkeys(caches, empty)}
             command = [sys.executable, __file__, "--first-call", kind, name, *(["--dry"] if run.dry else [])]
             answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)

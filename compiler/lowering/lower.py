@@ -26,7 +26,7 @@ from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
-from . import batch_norm, creation, float_math, indexing, pointwise, reductions, windows  # noqa: F401  the tables fill on import
+from . import batch_norm, creation, float_math, indexing, losses, pointwise, reductions, windows  # noqa: F401  the tables fill on import
 from .needed_values import needed_nodes
 from .registry import LoweringCall, lowering_of
 from .size_reader import SizeReader

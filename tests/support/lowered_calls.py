@@ -30,6 +30,7 @@ class Given:
     where: torch.Tensor  # [4], places of rows
     beside: torch.Tensor  # [ROWS, 3], places of columns
     one: torch.Tensor  # [ROWS, 1], places of columns
+    classes: torch.Tensor  # [ROWS], places of columns, one of them 2
     number: torch.Tensor  # []
     image: torch.Tensor  # [2, 3, 4, 6]
     large: torch.Tensor  # [2, 3, 8, 12]
@@ -63,6 +64,7 @@ def given(dtype: torch.dtype) -> Given:
         places,
         torch.randint(WIDTH, (ROWS, 3), generator=generator),
         torch.randint(WIDTH, (ROWS, 1), generator=generator),
+        torch.tensor([3, 0, 2, 18, 3]),
         tame(positive=True),
         tame(2, 3, 4, 6),
         tame(2, 3, 8, 12),
@@ -156,6 +158,15 @@ _WRITTEN: dict[OpOverload, Call] = {
     ),
     aten._native_batch_norm_legit_functional.default: lambda g: aten._native_batch_norm_legit_functional(
         g.image, g.channel, g.channel, g.channel, g.channel, True, 0.1, 1e-5
+    ),
+    aten.nll_loss_forward.default: lambda g: (
+        aten.nll_loss_forward(g.x, g.classes, None, 1, -100),
+        aten.nll_loss_forward(g.x, g.classes, g.row, 0, 2),
+        aten.nll_loss_forward(g.y, g.classes, g.row, 2, 2),
+    ),
+    aten.nll_loss_backward.default: lambda g: (
+        aten.nll_loss_backward(g.number, g.x, g.classes, None, 1, -100, g.number),
+        aten.nll_loss_backward(g.y[:, 0], g.x, g.classes, g.row, 0, 2, g.number),
     ),
     aten.max_pool2d_with_indices.default: lambda g: aten.max_pool2d_with_indices(g.image, [3, 3], [2, 2], [1, 1]),
     aten.avg_pool2d.default: lambda g: aten.avg_pool2d(g.image, [2, 2]),
