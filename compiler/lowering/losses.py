@@ -1,6 +1,6 @@
 """The negative log likelihood of classes: the gradient is written in one pass with that of log_softmax behind it.
 
-A class is looked up in its row, so one out of range stops the graph; rows of the class that is ignored count for nothing.
+A class is looked up in its row, so one out of range stops the graph; rows of the class that is ignored count nothing.
 """
 
 from __future__ import annotations
