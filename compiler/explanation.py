@@ -71,7 +71,8 @@ class Explanation:
         for item in self.eager:
             place = f" ({item.origin.place()})" if item.origin else ""
             rows.append(f" {item.function} ran eagerly: {item.reason}: {item.what}{place}; {item.hint}")
-        rows += [f" {item.text()}" for item in (*self.errors, *self.steps)]
+        rows += [f" {item.text()}" for item in self.errors]
+        rows += [f" {item.text()}" for item in self.steps]
         if self.break_reasons or self.eager:
             rows.append(" docs/graph-breaks.md has each reason with an example.")
         return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""Eager = loops = fused loops = C for losses of classes: weights, a class that is ignored, every reduction, gradients."""
+"""Eager = loops = fused loops = C for losses of classes: weights, an ignored class, every reduction, gradients."""
 
 from collections.abc import Callable
 
