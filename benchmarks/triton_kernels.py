@@ -24,7 +24,6 @@ import transformers
 import plumbline
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.codegen.left_to_aten import assigned_steps
 from plumbline.compiler.codegen.triton.cuda_segments import request_of
 from plumbline.compiler.codegen.triton.kernel_checks import faults_of
 from plumbline.compiler.codegen.triton.launch_table import LaunchTable, write_launch_table
@@ -36,6 +35,7 @@ from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import extra_decompositions
 from plumbline.compiler.runtime.triton_build import build_kernels
 from plumbline.compiler.schedule.execution_plan import plan_execution
+from plumbline.compiler.schedule.left_to_aten import assigned_steps
 from plumbline.compiler.schedule.schedule import schedule
 
 Step = Callable[[], object]

@@ -23,7 +23,6 @@ from .codegen.c_segments import c_text
 from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
-from .codegen.left_to_aten import assigned_steps
 from .codegen.memory.in_place import with_results_in_place
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
@@ -41,6 +40,7 @@ from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .runtime.cpu_features import cpu_features
 from .schedule.execution_plan import plan_execution
+from .schedule.left_to_aten import assigned_steps
 from .schedule.schedule import Pass, passes_in_force, schedule
 from .schedule.timed_steps import noting
 from .stored.graph_store import StoredPart, describe

@@ -170,7 +170,7 @@ class FellBack(Event):
 class LeftStep:
     """A call of a graph that ATen runs.
 
-    operation: the operator.  reason: a name of `codegen.left_to_aten.Reason`.  why: what the lowering said of it.
+    operation: the operator.  reason: a name of `schedule.left_to_aten.Reason`.  why: what the lowering said of it.
     """
 
     operation: str

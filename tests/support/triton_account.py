@@ -12,8 +12,8 @@ import torch
 
 from plumbline.compiler.base.events import Event, FellBack, KernelLaunched, LeftStep, StepsAssigned, recording
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.codegen.left_to_aten import Reason
 from plumbline.compiler.native import compile_graph
+from plumbline.compiler.schedule.left_to_aten import Reason
 
 LIST = Path(__file__).with_name("left_to_aten.toml")
 REFUSED = Path(__file__).with_name("refused_by_lowerings.toml")

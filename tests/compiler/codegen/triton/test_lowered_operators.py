@@ -14,7 +14,6 @@ import torch
 
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.torch_facts import OpOverload
-from plumbline.compiler.codegen.left_to_aten import Reason, reason_of
 from plumbline.compiler.graph.tracer import trace
 from plumbline.compiler.loops.ir import Extern, Loop, LoopProgram, Ref
 from plumbline.compiler.loops.scalar_ops import SCALAR_OPS
@@ -22,6 +21,7 @@ from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.lowering.registry import LOWERINGS
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.runtime.triton_interpreter import why_unavailable
+from plumbline.compiler.schedule.left_to_aten import Reason, reason_of
 from support.lowered_calls import CALLS, DTYPES, accepted, given, together
 from support.triton_account import triton_results
 

@@ -13,7 +13,7 @@ from ..base.torch_facts import OpOverload
 from ..graph.facts import facts_of, is_mutating, is_random
 from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..loops.ir import Extern
-from ..schedule.execution_plan import ExecutionPlan
+from .execution_plan import ExecutionPlan
 
 
 class Reason(enum.Enum):

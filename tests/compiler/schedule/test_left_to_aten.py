@@ -10,13 +10,13 @@ from plumbline.compiler import api
 from plumbline.compiler.base.config import CONFIG
 from plumbline.compiler.base.events import FellBack, KernelLaunched, LeftStep, StepsAssigned, recording
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.codegen.left_to_aten import Reason, reason_of
 from plumbline.compiler.graph.tracer import trace
 from plumbline.compiler.loops.ir import Extern
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.lowering.registry import lowering_of
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.runtime.triton_interpreter import why_unavailable
+from plumbline.compiler.schedule.left_to_aten import Reason, reason_of
 from support.triton_account import LIST, fallbacks, not_allowed
 
 aten = torch.ops.aten
