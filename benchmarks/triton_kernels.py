@@ -2,7 +2,8 @@
 
 Needs triton and no GPU: kernels are built for the capabilities named (`--for 80 90`).  Models have their real widths
 and two layers.  Each row says how many kernels a model has, how many of them differ, the CPU seconds of building those,
-the most registers and shared bytes of one, and how many break a rule of `kernel_checks`.
+the most registers and shared bytes of one, and how many break a rule of `kernel_checks`.  At the end: the calls that
+are left to ATen, by reason.  `--only-left` builds nothing and prints those alone.
 
     python benchmarks/triton_kernels.py                   all models, sm_80 and sm_90
     python benchmarks/triton_kernels.py BERT --for 90     one model
@@ -12,6 +13,7 @@ import argparse
 import importlib.util
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from plumbline.compiler.base.options import Options
 from plumbline.compiler.codegen.triton.cuda_segments import request_of
 from plumbline.compiler.codegen.triton.kernel_checks import faults_of
 from plumbline.compiler.codegen.triton.launch_table import LaunchTable, write_launch_table
+from plumbline.compiler.codegen.triton.split_reductions import with_split_reductions
 from plumbline.compiler.codegen.triton.tiles import DeviceFacts
 from plumbline.compiler.graph.example_values import with_example_values
 from plumbline.compiler.graph.promises import checked_at_first
@@ -32,20 +35,26 @@ from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import extra_decompositions
 from plumbline.compiler.runtime.triton_build import build_kernels
 from plumbline.compiler.schedule.execution_plan import plan_execution
+from plumbline.compiler.schedule.left_to_aten import assigned_steps
 from plumbline.compiler.schedule.schedule import schedule
 
 Step = Callable[[], object]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def tables_of(step: Callable[[Callable[..., Any]], object]) -> list[LaunchTable]:
-    """Return the launch tables of all graphs that a step compiles; ATen runs them meanwhile."""
+def tables_of(step: Callable[[Callable[..., Any]], object], left: Counter[tuple[str, str]]) -> list[LaunchTable]:
+    """Return the launch tables of all graphs that a step compiles; ATen runs them meanwhile.
+
+    left: gets the calls that have no kernel, by reason and operator.
+    """
     tables: list[LaunchTable] = []
 
     def collect(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
         lowered = lower_graph(with_example_values(part, inputs))
-        plan = plan_execution(schedule(lowered, Options()))
+        plan = plan_execution(with_split_reductions(schedule(lowered, Options())))
         tables.append(write_launch_table(plan, DeviceFacts()))
+        account = assigned_steps(plan, "triton", tables[-1].launched)
+        left.update((call.reason, call.operation) for call in account.left if call.reason != "VIEW")
         return checked_at_first(part)
 
     def backend(graph: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
@@ -144,12 +153,16 @@ def main() -> None:
     """Build the kernels of the chosen models and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--only-left", action="store_true")
     parser.add_argument("--for", dest="capabilities", nargs="+", type=int, default=[80, 90])
     chosen = parser.parse_args()
+    left: Counter[tuple[str, str]] = Counter()
     print(f"{'model':28}{'kernels':>8}{'distinct':>9}{'launches':>9}{'CPU s':>8}{'registers':>10}{'shared':>8}  faults")
     for name in chosen.models or MODELS:
         torch.manual_seed(0)
-        tables = tables_of(MODELS[name]())
+        tables = tables_of(MODELS[name](), left)
+        if chosen.only_left:
+            continue
         kernels = [kernel for table in tables for kernel in table.kernels]
         requests = [request_of(kernel, capability) for kernel in kernels for capability in chosen.capabilities]
         start, began = cpu_seconds(), time.perf_counter()
@@ -168,6 +181,8 @@ def main() -> None:
         )
         for request, fault in faults:
             print(f"    sm_{request.capability}: {fault}\n{request.text.split('def kernel')[1][:600]}")
+    for (reason, operation), count in sorted(left.items()):
+        print(f"left to ATen: {reason:12}{operation:60}{count:5}")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 import torch
 
+from .backends import resolve_backend
 from .base.bisecting.applications import count_anew
 from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import FellBack, forget_stage_times, record
-from .base.options import Options, Settings, compilation_is_switched_off, options_from_environment
+from .base.options import Options, Settings, compilation_is_switched_off, in_force, options_from_environment
 from .base.seam import Seam
 from .controls import original_of
 from .explanation import Explanation, explanation_of
@@ -111,16 +112,17 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
     """Run the function once under capture and return an Explanation of the result.
 
     `explain(f)(*args)` and `explain(f, *args)` are equivalent. The result prints as in the FAQ, and unpacks as
-    (explanation, guards, graphs, operations per graph).
+    (explanation, guards, graphs, operations per graph). Under the option `kernel_language="triton"` the graphs are
+    compiled too, and it says of each how many kernels it launches, and what is left to ATen for what reason.
     """
+    settings = _settings(None, None)
+    run_graph, _, _ = resolve_backend("triton" if in_force(settings).kernel_language == "triton" else "eager", settings)
 
     def run(*run_args: Any, **run_kwargs: Any) -> Explanation:
         def family(backend: Callable[..., Any]) -> Any:
-            return compile_callable(
-                original_of(model), make_family(backend, _settings(None, None), fullgraph=False, dynamic=None)
-            )
+            return compile_callable(original_of(model), make_family(backend, settings, fullgraph=False, dynamic=None))
 
-        return explanation_of(family, run_args, run_kwargs)
+        return explanation_of(family, run_args, run_kwargs, run_graph)
 
     return run(*args, **kwargs) if args or kwargs else run
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .base.events import Broke, Captured, CompilerFailed, Event, RanEagerly, StageDone, recording
+from .base.events import Broke, Captured, CompilerFailed, Event, RanEagerly, StageDone, StepsAssigned, recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,9 @@ class Explanation:
     graphs: the captured modules, in the order of compilation. ops_per_graph: the targets of the operations of each
     graph. out_guards: the guards in words. guard_places: for each guard, the line of the user's code that read the
     value. break_reasons: the graph breaks. eager: functions that ran uncompiled. errors: internal errors, each with its
-    bundle. compile_times: stage and wall seconds, in the order in which the stages ended.
+    bundle. compile_times: stage and wall seconds, in the order in which the stages ended. steps: of each graph that was
+    compiled, its kernels and what is left to ATen; only where the option `kernel_language` asks for Triton, for
+    otherwise nothing is compiled here.
     """
 
     graphs: tuple[torch.fx.GraphModule, ...]
@@ -29,6 +31,7 @@ class Explanation:
     errors: tuple[CompilerFailed, ...] = ()
     compile_times: tuple[tuple[str, float], ...] = ()
     guard_places: tuple[str, ...] = ()
+    steps: tuple[StepsAssigned, ...] = ()
 
     @property
     def graph_break_count(self) -> int:
@@ -50,6 +53,7 @@ class Explanation:
             tuple(e for e in events if isinstance(e, CompilerFailed)),
             tuple((e.stage, e.seconds) for e in events if isinstance(e, StageDone)),
             tuple(place for event in events if isinstance(event, Captured) for place in event.places),
+            tuple(e for e in events if isinstance(e, StepsAssigned)),
         )
 
     def text(self) -> str:
@@ -68,6 +72,7 @@ class Explanation:
             place = f" ({item.origin.place()})" if item.origin else ""
             rows.append(f" {item.function} ran eagerly: {item.reason}: {item.what}{place}; {item.hint}")
         rows += [f" {item.text()}" for item in self.errors]
+        rows += [f" {item.text()}" for item in self.steps]
         if self.break_reasons or self.eager:
             rows.append(" docs/graph-breaks.md has each reason with an example.")
         return "\n".join(rows)
@@ -84,15 +89,14 @@ def explanation_of(
     compiled_with: Callable[[Callable[..., Any]], Callable[..., Any]],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    backend: Callable[[torch.fx.GraphModule, list[object]], Callable[..., Any]],
 ) -> Explanation:
-    """Run what `compiled_with(backend)` gives once, under a backend that keeps the graphs."""
+    """Run what `compiled_with(backend)` gives once, under a backend that keeps the graphs and does as another one."""
     graphs: list[torch.fx.GraphModule] = []
 
     def keep(graph: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
-        del example_inputs
         graphs.append(graph)
-        forward: Callable[..., Any] = graph.forward
-        return forward
+        return backend(graph, example_inputs)
 
     with recording() as events:
         compiled_with(keep)(*args, **kwargs)

@@ -24,6 +24,7 @@ from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
+from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
@@ -39,6 +40,7 @@ from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .runtime.cpu_features import cpu_features
 from .schedule.execution_plan import plan_execution
+from .schedule.left_to_aten import assigned_steps
 from .schedule.schedule import Pass, passes_in_force, schedule
 from .schedule.timed_steps import noting
 from .stored.graph_store import StoredPart, describe
@@ -170,13 +172,21 @@ def _compile(
             record(Artifact("schedule", "program.py", "python", program_text(program)))
         plan = plan_execution(program, gate, apart=options.time_kernels)
     in_c = language_of(plan, options) == "c"
+    if not in_c:
+        plan = plan_execution(with_split_reductions(program), gate, apart=options.time_kernels)
     with stage("codegen"):
         if in_c and options.fuse:
             plan = with_results_in_place(plan, cpu_features().vector_bytes, gate)
         host = write_host(plan, timed=options.time_kernels)
         record(Artifact("codegen", "host.py", "python", host.text))
     written = c_text(plan, options, gate) if in_c else None
-    segments = triton_segments(plan, options) if written is None else built_segments(written, options)
+    if written is None:
+        segments, launched = triton_segments(plan, options)
+    else:
+        segments = built_segments(written, options)
+        launched = tuple(loop.name for segment in plan.segments for loop in segment.loops)
+    if is_recording():
+        record(assigned_steps(plan, "c" if in_c else "triton", launched))
 
     def report(error: Exception, inputs: Sequence[object]) -> None:
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)

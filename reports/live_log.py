@@ -24,6 +24,7 @@ from plumbline.compiler.base.events import (
     RanEagerly,
     Recompiled,
     StageDone,
+    StepsAssigned,
     listen,
 )
 from plumbline.compiler.base.origin import Origin
@@ -69,6 +70,8 @@ def _output_code(event: Event) -> str | None:
 
 
 def _kernels(event: Event) -> str | None:
+    if isinstance(event, StepsAssigned):
+        return event.text()
     if not isinstance(event, KernelBuilt):
         return None
     source = "from the cache" if event.cached else f"built in {event.seconds:.2f} s"

@@ -33,6 +33,7 @@ from .events import (
     RanEagerly,
     Recompiled,
     StageDone,
+    StepsAssigned,
     listen,
 )
 from .options import Options
@@ -238,6 +239,7 @@ _REMARKS: dict[type[Event], Callable[[Any], str]] = {  # what an event is in wor
         f"{event.saved} values kept for backward, {event.saved_bytes} bytes; {event.recomputed} computed again"
     ),
     KernelBuilt: _build_words,
+    StepsAssigned: lambda event: event.text(),
     CompilerFailed: lambda event: event.text(),
 }
 

@@ -166,6 +166,49 @@ class FellBack(Event):
     origin: Origin | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LeftStep:
+    """A call of a graph that ATen runs.
+
+    operation: the operator.  reason: a name of `schedule.left_to_aten.Reason`.  why: what the lowering said of it.
+    """
+
+    operation: str
+    reason: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepsAssigned(Event):
+    """Who runs the steps of a compiled graph; language: of the kernels.
+
+    launched: the kernels by name, in the order in which one call of the graph launches them.  left: the calls of ATen.
+    """
+
+    language: str
+    launched: tuple[str, ...]
+    left: tuple[LeftStep, ...]
+
+    def text(self) -> str:
+        """Return one line: how many kernels there are, and what is left to ATen why, views not counted."""
+        counts: dict[str, int] = {}
+        for step in self.left:
+            if step.reason != "VIEW":
+                name = f"{step.operation} ({step.reason})"
+                counts[name] = counts.get(name, 0) + 1
+        left = ", ".join(f"{name} x {count}" if count > 1 else name for name, count in counts.items())
+        kernels, distinct = len(self.launched), len(set(self.launched))
+        return f"{kernels} launches of {distinct} kernels in {self.language}; left to ATen: {left or 'nothing'}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunched(Event):
+    """A kernel was launched, or its text interpreted; programs: how many instances of it ran."""
+
+    name: str
+    programs: int
+
+
 def swallowed_error(event: Event) -> str:
     """Return the error of the compiler's own that an event tells of, after which the program ran eagerly."""
     if isinstance(event, CompilerFailed):

@@ -204,6 +204,16 @@ def decompose_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return result if half_to_float else result.to(x.dtype)
 
 
+@decomposes(aten._safe_softmax.default)
+def decompose_safe_softmax(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """The softmax along `dim`, and zero where all of it is minus infinity: a row of attention that sees nothing."""
+    if x.dim() == 0:
+        return LEFT_WHOLE
+    result = x.softmax(dim, dtype=dtype)
+    hidden = (x == float("-inf")).all(dim, keepdim=True)
+    return torch.where(hidden, torch.zeros((), dtype=result.dtype, device=result.device), result)
+
+
 @decomposes(aten._log_softmax.default)
 def decompose_log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     """X - max - log(sum(exp(x - max))) along `dim`."""

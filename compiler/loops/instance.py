@@ -62,6 +62,7 @@ class _Instance:
             old.alias_of,
             old.origins,
             old.dtypes,
+            old.why,
         )
 
     def variable(self, old: Symbol) -> Symbol:

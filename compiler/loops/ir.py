@@ -107,7 +107,7 @@ class Extern:
     results: names of the tensors it gives, one per output (None for an output that is not a tensor).
     dtypes: what its shape rule promises of each result; empty for calls whose results are not compared with it.
     ordered: True where the call must keep its place among other ordered calls (random draws, mutation).
-    alias_of: the tensors whose memory the results may share (views).
+    alias_of: the tensors whose memory the results may share (views).  why: there are no loops for it, in words.
     """
 
     name: str
@@ -121,6 +121,7 @@ class Extern:
     alias_of: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     dtypes: tuple[torch.dtype | None, ...] = ()
+    why: str = ""
 
     @property
     def reads(self) -> frozenset[str]:

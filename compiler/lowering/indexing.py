@@ -192,6 +192,8 @@ def lower_pad(call: LoweringCall) -> LoopTensor:
     source, amounts, fill = call.tensor("self"), call.extents("pad"), call.number("value")
     if 0 in source.shape:
         raise NoLowering("padding of nothing")
+    if not call.dtype.is_floating_point and isinstance(fill, float) and fill.is_integer():
+        fill = int(fill)  # 0.0 is what `pad` gives where nobody says
     check_fits(fill, call.dtype)
     rank = len(source.shape)
     before = {rank - 1 - n: amounts[2 * n] for n in range(len(amounts) // 2)}

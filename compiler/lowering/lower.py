@@ -26,7 +26,7 @@ from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
-from . import batch_norm, creation, float_math, indexing, pointwise, reductions, windows  # noqa: F401  the tables fill on import
+from . import batch_norm, creation, float_math, indexing, losses, pointwise, reductions, windows  # noqa: F401  the tables fill on import
 from .needed_values import needed_nodes
 from .registry import LoweringCall, lowering_of
 from .size_reader import SizeReader
@@ -166,7 +166,7 @@ class _Lowering:
         if reason is not None:
             if is_recording() and node.target not in SUBGRAPH_OPERATORS:  # their bodies are compiled by themselves
                 record(FellBack(str(node.target), reason, origin_of(node)))
-            self._extern(node)
+            self._extern(node, reason)
 
     def _getitem(self, node: fx.Node) -> None:
         source, position = cast("fx.Node", node.args[0]), node.args[1]
@@ -251,8 +251,8 @@ class _Lowering:
             tensor = self.numbers[node] = LoopTensor(name, (), torch.float64)
         return tensor
 
-    def _extern(self, node: fx.Node) -> None:
-        """Keep a call as ATen call; its results are tensors with eager's layout."""
+    def _extern(self, node: fx.Node, reason: str) -> None:
+        """Keep a call as ATen call, for a reason; its results are tensors with eager's layout."""
         facts = facts_of(node.target)
         args = tuple(self._refer(arg) for arg in node.args)
         kwargs = {key: self._refer(value) for key, value in node.kwargs.items()}
@@ -289,6 +289,7 @@ class _Lowering:
                     fake.dtype if isinstance(fake, torch.Tensor) and not is_workspace(node.target, number) else None
                     for number, fake in enumerate(listed)
                 ),
+                reason,
             )
         )
         self.values[node] = arguments[0] if single else tuple(arguments)

@@ -370,11 +370,11 @@ def lower_abs(call: LoweringCall) -> LoopTensor:
 
 @lowers(aten.sign.default, aten.sgn.default)
 def lower_sign(call: LoweringCall) -> LoopTensor:
-    """-1, 0 or 1; eager gives 0 for NaN on some builds and so it stays an ATen call for floats."""
-    if call.dtype.is_floating_point or call.dtype == torch.bool:
-        raise NoLowering("sign of floats and bool")
+    """-1, 0 or 1; of zeros of both signs and of NaN it is plus zero, as in eager's kernels."""
 
     def apply(b: B, x: Scalar) -> Scalar:
+        if x.dtype == torch.bool:
+            return x
         zero = b.constant(0, x.dtype)
         one = b.constant(1, x.dtype)
         negative = b.constant(0, x.dtype) if x.dtype == torch.uint8 else b.constant(-1, x.dtype)

@@ -13,6 +13,7 @@ from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.schedule.schedule import schedule
+from support.triton_account import triton_results
 
 STRICT = Options(strict=True, verify="run")
 # Twice the time of the other levels: on request. A slice is always run, tests/compiler/codegen/triton.
@@ -26,13 +27,16 @@ def as_tuple(value: object) -> tuple[object, ...]:
 def run_levels(
     function: Callable[..., object], inputs: Sequence[torch.Tensor], options: Options = STRICT, *, native: bool = True
 ) -> dict[str, tuple[object, ...]]:
-    """Return the outputs by level: `lowered` and `fused` loops interpreted, and `c`."""
+    """Return the outputs by level: `lowered` and `fused` loops interpreted, `c`, and on request `triton`.
+
+    At the level `triton` every step of the graph is a kernel, or a call that `left_to_aten.toml` lists.
+    """
     gm = trace(function, inputs)
     program = verify(lower_graph(gm), "lowering")
     results = {"lowered": interpret_program(program, inputs)}
     results["fused"] = interpret_program(schedule(program, options), inputs)
     if TRITON_LEVEL:
-        results["triton"] = compile_graph(gm, inputs, options.replace(kernel_language="triton"))(*inputs)
+        results["triton"] = triton_results(gm, inputs, options)
     if native:
         results["c"] = compile_graph(gm, inputs, options, acceptance(options))(*inputs)
     return results

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from plumbline.compiler.autograd.dynamic_arguments import Fits, TracedSizes
-from plumbline.compiler.base.events import KernelBuilt, recording
+from plumbline.compiler.base.events import KernelBuilt, KernelLaunched, StepsAssigned, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.torch_facts import enable_python_dispatcher
 from plumbline.compiler.dynamic_forms import condition, condition_text
@@ -24,6 +24,7 @@ from plumbline.compiler.native import compile_graph
 from plumbline.compiler.schedule.schedule import schedule
 from plumbline.compiler.symbolic.symbolic_sizes import assumptions
 from support.backend_levels import TRITON_LEVEL
+from support.triton_account import fallbacks
 
 Shape = tuple[int | str, ...]
 STRICT = Options(strict=True, verify="run")
@@ -45,6 +46,7 @@ class DynamicProgram:
     native: Callable[..., tuple[object, ...]] | None = None
     triton: Callable[..., tuple[object, ...]] | None = None
     builds: int = 0
+    assigned: list[StepsAssigned] = field(default_factory=list)
 
     @staticmethod
     def traced(
@@ -88,10 +90,20 @@ class DynamicProgram:
                 self.native = compile_graph(self.gm, (), STRICT, acceptance(STRICT))
             results["c"] = self.native(*given)
         if TRITON_LEVEL:
+            results["triton"] = self._in_triton(given)
+        self.builds += sum(isinstance(event, KernelBuilt) for event in events)
+        return results
+
+    def _in_triton(self, given: Sequence[object]) -> tuple[object, ...]:
+        """Return what Triton's texts give; a part that ran otherwise is a failure."""
+        with recording() as events:
             if self.triton is None:
                 self.triton = compile_graph(self.gm, (), STRICT.replace(kernel_language="triton"))
-            results["triton"] = self.triton(*given)
-        self.builds += sum(isinstance(event, KernelBuilt) for event in events)
+            results = self.triton(*given)
+        self.assigned += [event for event in events if isinstance(event, StepsAssigned)]
+        launches = [event for event in events if isinstance(event, KernelLaunched)]
+        faults = {form: list(fallbacks([form, *launches])) for form in self.assigned}
+        assert any(not each for each in faults.values()), faults
         return results
 
     def _loops(self, sizes: Sequence[object]) -> tuple[LoopProgram, LoopProgram]:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import torch
 
+from ...base.events import KernelLaunched, is_recording, record
 from ...base.options import Options
 from ...base.torch_facts import current_cuda_stream
 from ...runtime.cuda_driver import CudaDriver, LoadedKernel
@@ -101,6 +102,8 @@ class _LaunchedSegment:
             if self.table.kernels[launch.kernel].needs_flag:
                 given.append(self._flag_address())
             self.gpu.driver.launch(self.kernels.kernel(launch.kernel, aligned=aligned), programs, stream, given)
+            if is_recording():
+                record(KernelLaunched(self.table.kernels[launch.kernel].name, programs))
         return self._fault()
 
     def _flag_address(self) -> int:

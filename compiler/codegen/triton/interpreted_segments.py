@@ -11,6 +11,7 @@ from functools import cache
 
 import torch
 
+from ...base.events import KernelLaunched, is_recording, record
 from ...loops.scalar_ops import SCALAR_OPS, Elementary
 from ...runtime.triton_interpreter import InterpretedKernels, Meaning, Pointer
 from ...schedule.execution_plan import ExecutionPlan
@@ -51,7 +52,10 @@ class _InterpretedSegment:
             flag = torch.zeros(1, dtype=torch.int32, device="cpu")
             if kernel.needs_flag:
                 given.append(Pointer(flag.data_ptr(), flag.dtype))
-            self.kernels.run(f"{LIBRARY}\n\n{kernel.text}", given, value_at(launch.programs, point))
+            programs = value_at(launch.programs, point)
+            self.kernels.run(f"{LIBRARY}\n\n{kernel.text}", given, programs)
+            if is_recording():
+                record(KernelLaunched(kernel.name, programs))
             if code := int(flag):
                 return code
         return 0

@@ -35,6 +35,11 @@ class LaunchTable:
     kernels: tuple[TritonKernel, ...]
     segments: tuple[tuple[Launch, ...], ...]
 
+    @property
+    def launched(self) -> tuple[str, ...]:
+        """The names of the kernels in the order in which one call launches them."""
+        return tuple(self.kernels[launch.kernel].name for launches in self.segments for launch in launches)
+
 
 def write_launch_table(plan: ExecutionPlan, device: DeviceFacts) -> LaunchTable:
     """Return the kernels of a plan, equal ones once, and their launches."""

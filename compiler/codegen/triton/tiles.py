@@ -28,6 +28,12 @@ MANY_VALUES = 20  # with more, a thread holds few points: BERT's dropout and nor
 FEW_POINTS_PER_THREAD = 4
 LONGEST_WHOLE_ROW_OF_MANY = 4096
 ROWS_OF_MANY = 16  # of a column read at once: batch norm backward with 16 tensors took 216 registers at 64
+LONGEST_UNSPLIT_ROW = 65_536  # shorter ones are read by one program faster than more kernels are launched
+PART_OF_ROW = LONGEST_WHOLE_ROW  # points of a row in each part, which is held whole
+LONGEST_UNSPLIT_COLUMN = 1024  # 16 steps of rows; a column's program covers few columns, so there are few programs
+PART_OF_COLUMN = 256
+MOST_PARTS = 256  # two programs for each multiprocessor of the largest devices
+MOST_PARTS_OF_COLUMN = WHOLE_COLUMN  # the kernel that joins them holds them at once
 LEAST_TILED = 16  # a side shorter than half a cache line is not worth a tile
 
 
@@ -103,7 +109,7 @@ def crossing_variable(loop: Loop, kept: tuple[Symbol, ...]) -> Symbol | None:
 def _reducing(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...], points: int) -> Tiling:
     length: Extent = product(symbol.size for symbol in reduced)
     many = sum(1 for _ in loop.scalars()) > MANY_VALUES
-    if _reads_columns(loop, kept, reduced):
+    if reads_columns(loop, kept, reduced):
         x = min(COLUMN_TILE[0], power_of_two(points))
         rows = ROWS_OF_MANY if many else COLUMN_TILE[1]
         if isinstance(length, int) and length <= min(rows, WHOLE_COLUMN):
@@ -120,7 +126,20 @@ def _reducing(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...],
     return Tiling("row", 1, 1, ROW_STEP, whole=False, warps=8)
 
 
-def _reads_columns(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...]) -> bool:
+def parts_of_reduction(length: int, *, columns: bool) -> int:
+    """Return into how many parts a reduction of so many points is cut, one where it is not.
+
+    From its length alone: the number of rows would change the order of a row's additions.
+    """
+    unsplit, part, most = (
+        (LONGEST_UNSPLIT_COLUMN, PART_OF_COLUMN, MOST_PARTS_OF_COLUMN)
+        if columns
+        else (LONGEST_UNSPLIT_ROW, PART_OF_ROW, MOST_PARTS)
+    )
+    return 1 if length <= unsplit else min(most, power_of_two(-(-length // part)))
+
+
+def reads_columns(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...]) -> bool:
     """Whether neighbouring kept points, and not neighbouring reduced ones, are neighbours in memory."""
     if not kept or not reduced or hint_of(kept[-1].size) < 4:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,6 +36,11 @@ class TritonKernel:
     needs_flag: bool
     programs: Extent
     tiling: Tiling
+
+    @property
+    def name(self) -> str:
+        """A name that tells kernels of different texts apart."""
+        return f"{self.tiling.kind}_{hashlib.sha256(self.text.encode()).hexdigest()[:12]}"
 
     @property
     def module(self) -> str:

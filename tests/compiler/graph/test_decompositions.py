@@ -14,6 +14,10 @@ PROGRAMS = {
     "gelu": (lambda x: F.gelu(x), aten.gelu.default),
     "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), aten.gelu.default),
     "softmax": (lambda x: x.softmax(-1), aten._softmax.default),
+    "safe_softmax": (
+        lambda x: aten._safe_softmax(x.masked_fill(x > x[2, 3], -torch.inf), -1),
+        aten._safe_softmax.default,
+    ),
     "log_softmax": (lambda x: x.log_softmax(0), aten._log_softmax.default),
     "mean": (lambda x: x.mean(), aten.mean.default),
     "mean_dim": (lambda x: x.mean(1, keepdim=True), aten.mean.dim),
