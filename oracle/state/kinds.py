@@ -92,7 +92,13 @@ CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner
 
 
 # Packages whose functions read no state of the user's: their globals and classes are not searched.
-LIBRARIES = CLOSED_PACKAGES | {"unittest", "torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}
+# What torch requires is what compilers use: their locks, caches and templates are no state of a program.
+REQUIRED_BY_TORCH = frozenset({"filelock", "fsspec", "jinja2", "networkx", "sympy"})
+LIBRARIES = (
+    CLOSED_PACKAGES
+    | REQUIRED_BY_TORCH
+    | {"unittest", "torch", "numpy", "scipy", "transformers", "pandas", "hypothesis"}
+)
 
 
 # These cannot be set back once they have advanced; a reference run would consume the caller's data.

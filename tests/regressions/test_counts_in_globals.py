@@ -2,11 +2,13 @@
 
 import itertools
 
+import filelock
 import torch
 
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.snapshot import Snapshot
+from plumbline.oracle.state.walk import walk
 from plumbline.oracle.verdict import VerdictKind
 
 tokens = itertools.count(3, 2)
@@ -67,3 +69,14 @@ def test_a_count_of_objects_is_an_obstacle():
     global tokens
     tokens = itertools.count(1 + 2j)
     assert Snapshot.take({"drawn": drawn}).obstacles == ["tokens cannot be rewound"]
+
+
+def test_locks_of_compilers_are_no_state_of_a_program():
+    lock = filelock.FileLock("nowhere")
+
+    def held(x):
+        return x + lock.lock_counter
+
+    reached = walk({"held": held})
+    assert not reached.forward_only
+    assert not any(vars(filelock._api) is binding.namespace for binding in reached.bindings)
