@@ -214,7 +214,7 @@ def place_of_count(value: object) -> str | None:
     return said if _COUNT_OF_NUMBERS.fullmatch(said) else None
 
 
-def count_from(place: str) -> "itertools.count[float]":
+def count_from(place: str) -> object:
     """Return a new count that says this of itself."""
     found = _COUNT_OF_NUMBERS.fullmatch(place)
     assert found is not None

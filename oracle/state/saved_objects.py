@@ -265,7 +265,7 @@ class SavedClass:
 
 
 class KeptContents:
-    """What names are bound to: a count that has been taken from is exchanged for one at the old place, for all names."""
+    """What names are bound to: a count that has been taken from is exchanged for one at the old place."""
 
     def __init__(self) -> None:
         self._places: dict[int, str] = {}

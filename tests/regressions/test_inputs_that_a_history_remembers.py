@@ -1,4 +1,4 @@
-"""A tensor that an earlier graph has read may be let go of: what is remembered of it is no reference of the program's."""
+"""A tensor that a graph has read may be let go of: what is remembered of it is no reference of the program's."""
 
 import torch
 

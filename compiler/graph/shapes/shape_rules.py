@@ -65,8 +65,6 @@ def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: M
     """Return what a call gives on fake tensors; call it where fake tensors are made."""
     if _LETS_PLACES_PASS and target is aten.select.int:
         _demand_place(*args)
-    if target is aten.where.self and _dtype(args[0]) is torch.uint8:
-        args = (_as_truths(args[0]), *args[1:])
     if target in _KERNELS_CHOICE:
         if _is_small((args, kwargs)):
             return _as_the_kernel_gives(target, args, kwargs)
@@ -357,12 +355,6 @@ def _demand_place(tensor: object, dimension: object, index: Any) -> None:
     if not -size <= index < size:  # of an open size, this becomes a guard
         where = f"tensor of size {list(tensor.shape)} at dimension {dimension % tensor.dim()}"
         raise IndexError(f"select(): index {index} out of range for {where}")
-
-
-def _as_truths(condition: object) -> torch.Tensor:
-    """Return a condition of bytes as the truth values for which its kernel takes them; torch's rule refuses them."""
-    assert isinstance(condition, torch.Tensor)
-    return condition.view(torch.bool)
 
 
 def _selected(tensor: torch.Tensor, dimension: int, index: int) -> torch.Tensor:
