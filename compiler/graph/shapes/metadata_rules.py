@@ -91,20 +91,6 @@ def _broadcast(operands: Sequence[Operand]) -> tuple[tuple[Number, ...], Key]:
     return tuple(sizes), tuple(key)
 
 
-@gives(aten.where.self)
-def chosen(call: SizedCall) -> torch.Tensor:
-    """Elementwise; a condition may be bytes, which torch's rule refuses and the kernel takes for truth values."""
-    try:
-        return elementwise(call)
-    except Undecided:
-        condition = call.value("condition")
-        if condition.dtype is not torch.uint8:
-            raise
-    with call.mode:
-        result: torch.Tensor = aten.where.self(condition.view(torch.bool), call.value("self"), call.value("other"))
-    return result
-
-
 @gives(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(call: SizedCall) -> torch.Tensor:
     """The result is a copy of the first operand, which grows otherwise than elementwise results do."""
