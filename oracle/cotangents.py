@@ -6,11 +6,13 @@ which is what `y.sum().backward()` hands on.  Gradients come from `torch.autogra
 never touched, and the graph is retained: it may be joined to the user's own.
 """
 
+import contextlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
+from torch.autograd.graph import Node
 
 from .equal_memory import TensorDigest, digest_of
 from .freed_memory import without_frames
@@ -152,22 +154,53 @@ def _normal(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return drawn.to(device=output.device, dtype=output.dtype)
 
 
-def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tensor], kind: str, seed: int) -> Gradients:
+def earlier_steps(snapshot: Snapshot) -> list[Node]:
+    """Return the steps of autograd's graph at which the history from before the call begins, each once."""
+    steps = [saved.grad_fn for _, _, saved in snapshot.entries if isinstance(saved, SavedTensorState)]
+    return list({id(step): step for step in steps if step is not None}.values())
+
+
+@contextlib.contextmanager
+def ending_at(steps: Sequence[Node]) -> Iterator[None]:
+    """Let backwards hand zeros on to these steps, after the gradients of the tensors that they made are taken.
+
+    A call is not to blame for what lies behind what it was given: gradients there say how far the rounding of its own
+    is carried by steps that no lane follows, those of an earlier compiled call above all.
+    """
+    with contextlib.ExitStack() as stack:
+        for step in steps:
+            stack.callback(step.register_prehook(_zeros_instead).remove)
+        yield
+
+
+def _zeros_instead(gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
+    return tuple(None if gradient is None else torch.zeros_like(gradient) for gradient in gradients)
+
+
+def gradients_of(
+    outputs: dict[str, torch.Tensor],
+    leaves: dict[str, torch.Tensor],
+    kind: str,
+    seed: int,
+    earlier: Sequence[Node] = (),
+) -> Gradients:
     """Run one backward of this kind from the outputs.
 
     outputs: by path; the order of paths decides the order of draws, so equal paths give equal cotangents.
+    earlier: what `earlier_steps` says.
     """
     alone = kind.removesuffix(ALONE) if kind.endswith(ALONE) else None
     chosen = [outputs[path] for path in sorted(outputs) if alone in (None, path)]
     asked = list(leaves.values())
     try:
         cotangents = cotangents_for(chosen, kind, seed)
-        with with_overrides():
+        with with_overrides(), ending_at(earlier):
             gradients: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
                 chosen, asked, cotangents, retain_graph=True, create_graph=kind == DOUBLE, allow_unused=True
             )
         if kind == DOUBLE:
-            gradients = _gradients_of_gradients(gradients, asked, seed)
+            with ending_at(earlier):
+                gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
         return Gradients({}, without_frames(error))
     found = dict(zip(leaves, map(_dense, gradients), strict=True))

@@ -18,6 +18,7 @@ from .cotangents import (
     Gradients,
     backwards_of,
     differentiable,
+    earlier_steps,
     gradients_of,
     leaves_of,
     may_be_held,
@@ -47,6 +48,7 @@ class CallRuns:
         backward_turn: int | None = None,
     ) -> None:
         self.snapshot = snapshot
+        self.earlier = earlier_steps(snapshot)
         self.ended: ProgramEnd | None = None  # how the live run ended, once there was one
         self.args = args
         self.kwargs = dict(kwargs)
@@ -111,7 +113,7 @@ class CallRuns:
                 chosen = {path: outputs[path] for path in paths}
                 for kind in kinds:
                     after = left() if kind == DOUBLE else after
-                    gradients = gradients_of(chosen, leaves, kind, self.seed)
+                    gradients = gradients_of(chosen, leaves, kind, self.seed, self.earlier)
                     found[kind] = gradients if kind in held else gradients.let_go()
                     del gradients  # before those of the next kind are made
             return found, after or left()
@@ -162,7 +164,7 @@ class CallRuns:
             if kind is None:
                 continue
             with quiet(), shadow:
-                gradients = gradients_of(outputs, leaves, kind, self.seed).by_leaf
+                gradients = gradients_of(outputs, leaves, kind, self.seed, self.earlier).by_leaf
             keep(kind, {leaf: gradient for leaf, gradient in gradients.items() if gradient is not None})
 
     def followed(
@@ -189,7 +191,7 @@ class CallRuns:
                 outputs = {path: tensors[path] for path in paths if path in tensors}
                 for cotangent in cotangents if len(outputs) == len(paths) else ():
                     with lane:
-                        found = gradients_of(outputs, leaves, cotangent, self.seed).by_leaf
+                        found = gradients_of(outputs, leaves, cotangent, self.seed, self.earlier).by_leaf
                     if cotangent == cotangents[-1]:
                         outputs.clear()
                     keep(cotangent, {leaf: each for leaf in list(found) if (each := found.pop(leaf)) is not None})

@@ -15,7 +15,7 @@ import torch
 from ..user_overrides import with_overrides
 from .argument_stand_ins import StandIns
 from .children import described_parts
-from .kinds import kind_of
+from .kinds import kind_of, place_of_count
 from .saved_objects import generator_digest
 from .saved_tensors import as_bytes
 from .snapshot import Snapshot
@@ -138,6 +138,10 @@ class Describer:
             return Node(kind, path, type_name, identity, children={state.path: state})
         if kind == "forward-only" and identity >= 0 and path.startswith("output") and hasattr(value, "__next__"):
             return self._iterator(path, type_name, identity, value, depth)
+        place = place_of_count(value) if kind == "forward-only" else None
+        if place is not None:
+            told = Node("atom", f"place of {path}", "builtins.str", value=place)
+            return Node(kind, path, type_name, identity, children={told.path: told})
         if kind in ("closed", "forward-only") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)
         if kind == "storage":

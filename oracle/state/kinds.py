@@ -1,12 +1,14 @@
 """Kinds of objects, as far as a walk over them and a description of them go: what is entered, and what is not."""
 
 import array
+import ast
 import collections
 import datetime
 import decimal
 import enum
 import functools
 import io
+import itertools
 import logging
 import pathlib
 import random
@@ -90,7 +92,13 @@ CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner
 
 
 # Packages whose functions read no state of the user's: their globals and classes are not searched.
-LIBRARIES = CLOSED_PACKAGES | {"unittest", "torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}
+# What torch requires is what compilers use: their locks, caches and templates are no state of a program.
+REQUIRED_BY_TORCH = frozenset({"filelock", "fsspec", "jinja2", "networkx", "sympy"})
+LIBRARIES = (
+    CLOSED_PACKAGES
+    | REQUIRED_BY_TORCH
+    | {"unittest", "torch", "numpy", "scipy", "transformers", "pandas", "hypothesis"}
+)
 
 
 # These cannot be set back once they have advanced; a reference run would consume the caller's data.
@@ -179,6 +187,9 @@ _CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
 )
 
 
+_COUNT_OF_NUMBERS = re.compile(r"count\((?P<numbers>-?[\d.]+(, -?[\d.]+)?)\)")
+
+
 def _is_a_runners(cls: type) -> bool:
     """Return whether this is a class of the test runner's, such as a handler that collects records for it."""
     return home_of(cls).split(".")[0] in CLOSED_PACKAGES - {"_io", "_thread"}
@@ -193,6 +204,21 @@ def _is_iterator(value: object) -> bool:
     """Return whether this is a built-in iterator: an exhausted one cannot be set back."""
     kind = type(value)
     return kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__")
+
+
+def place_of_count(value: object) -> str | None:
+    """Return what an `itertools.count` of plain numbers says of itself, which tells its place; None for all else."""
+    if type(value) is not itertools.count:
+        return None
+    said = repr(value)
+    return said if _COUNT_OF_NUMBERS.fullmatch(said) else None
+
+
+def count_from(place: str) -> object:
+    """Return a new count that says this of itself."""
+    found = _COUNT_OF_NUMBERS.fullmatch(place)
+    assert found is not None
+    return itertools.count(*(ast.literal_eval(number) for number in found["numbers"].split(", ")))
 
 
 def _has_fields(value: object) -> bool:

@@ -19,7 +19,7 @@ import numpy
 import torch
 
 from .children import class_attributes, is_mark, own_dict, slot_names
-from .kinds import ATOMS
+from .kinds import ATOMS, count_from, place_of_count
 from .plain_contents import entries_of, items_of, plain_base
 from .saved_library_objects import save_library_object
 from .walk import Binding
@@ -264,23 +264,54 @@ class SavedClass:
                 type.__setattr__(self.value, name, item)
 
 
+class KeptContents:
+    """What names are bound to: a count that has been taken from is exchanged for one at the old place."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, str] = {}
+        self._exchanged: dict[int, object] = {}
+
+    def keep(self, content: object) -> None:
+        """Note where a count is."""
+        place = place_of_count(content)
+        if place is not None:
+            self._places[id(content)] = place
+
+    def current(self, content: object) -> object:
+        """Return what stands for what a name was bound to."""
+        return self._exchanged.get(id(content), content)
+
+    def moved(self, content: object) -> bool:
+        """Return whether a count, or what stands for it, has been taken from."""
+        place = self._places.get(id(content))
+        return place is not None and place_of_count(self.current(content)) != place
+
+    def put_back(self, content: object) -> object:
+        """Return what a name is to be bound to."""
+        if self.moved(content):
+            self._exchanged[id(content)] = count_from(self._places[id(content)])
+        return self.current(content)
+
+
 @dataclass(frozen=True, slots=True)
 class SavedBinding:
     """A global name, or the attribute of a user's module."""
 
     binding: Binding
     content: object
+    kept: KeptContents
 
     def changed(self) -> bool:
         """Compare what the name is bound to."""
-        return not same(self.binding.namespace.get(self.binding.name, MISSING), self.content)
+        now = self.binding.namespace.get(self.binding.name, MISSING)
+        return not same(now, self.kept.current(self.content)) or self.kept.moved(self.content)
 
     def restore(self) -> None:
         """Bind or unbind the name as it was."""
         if self.content is MISSING:
             self.binding.namespace.pop(self.binding.name, None)
         else:
-            self.binding.namespace[self.binding.name] = self.content
+            self.binding.namespace[self.binding.name] = self.kept.put_back(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,9 +406,13 @@ _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
 }
 
 
-def save_binding(binding: Binding) -> SavedBinding:
-    """Save what a global name is bound to."""
-    return SavedBinding(binding, binding.namespace.get(binding.name, MISSING))
+def save_bindings(bindings: Iterable[Binding]) -> list[SavedBinding]:
+    """Save what global names are bound to."""
+    kept = KeptContents()
+    saved = [SavedBinding(binding, binding.namespace.get(binding.name, MISSING), kept) for binding in bindings]
+    for each in saved:
+        kept.keep(each.content)
+    return saved
 
 
 def save_object(kind: str, value: Any) -> SavedState | None:

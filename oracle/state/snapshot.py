@@ -13,7 +13,7 @@ from plumbline.compiler.base.torch_facts import functorch_is_active, unwrapped
 from .kinds import is_library_module
 from .process_state import ProcessState
 from .random_state import RandomState
-from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
+from .saved_objects import SavedBinding, SavedState, save_bindings, save_fields, save_object
 from .saved_tensors import SavedStorage, SavedTensorState, can_be_saved, has_storage, plain_parts
 from .walk import Visit, Walk, walk
 
@@ -51,7 +51,7 @@ class Snapshot:
             self.index[id(visit.value)] = number
             self._save(visit.path, visit.kind, visit.value)
         self.arrays = [visit.value for visit in reached.visits if visit.kind == "array"]
-        self.bindings = [save_binding(binding) for binding in reached.bindings]
+        self.bindings = save_bindings(reached.bindings)
         self.random = RandomState.now()
         self.process = ProcessState.now()
 
@@ -131,9 +131,8 @@ class Snapshot:
         changes = changes or self.changes()
         self.process.restore()
         with torch.no_grad():
-            for saved_binding in self.bindings:
-                if saved_binding.changed():
-                    saved_binding.restore()
+            for saved_binding in self.changed_bindings():
+                saved_binding.restore()
             changed = {id(saved) for _, _, saved in changes.entries}
             for _, _, saved in self.entries:
                 if isinstance(saved, SavedTensorState) or id(saved) in changed:

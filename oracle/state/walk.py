@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .children import children_of, class_attributes, special_methods
-from .kinds import is_library_file, is_library_module, kind_of
+from .kinds import is_library_file, is_library_module, kind_of, place_of_count
 
 LARGEST_WALK = 60_000
 """Objects visited at most; the state of a test is far smaller, an application object it refers to may not be."""
@@ -131,7 +131,8 @@ class _Walker:
             value = function.__globals__[name]
             if not isinstance(value, types.ModuleType):
                 self.bind(name, function.__globals__, name)
-                yield name, value
+                if place_of_count(value) is None:  # the name is bound to another count instead of rewinding this one
+                    yield name, value
             elif not is_library_module(value.__name__) and not is_library_file(getattr(value, "__file__", None) or "<"):
                 for attribute in sorted(names & vars(value).keys()):
                     self.bind(f"{name}.{attribute}", vars(value), attribute)

@@ -25,7 +25,14 @@ from ...graph.node_values import outputs, placeholders
 from ..call_signature import CallSignature, OutputKind
 from ..joint_program import JointProgram
 
-Noted = tuple["weakref.ref[torch.Tensor]", int]  # an input of a call, and how often it had been written to
+
+class InputReference(weakref.ref[torch.Tensor]):
+    """What remembers an input without keeping it; of a class of its own, so that it is told from a program's own."""
+
+    __slots__ = ()
+
+
+Noted = tuple[InputReference, int]  # an input of a call, and how often it had been written to
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +73,7 @@ class CapturedAgain:
     def note(self, tensors: Sequence[object]) -> tuple[Noted, ...]:
         """Return what is remembered of a call's inputs; it does not keep them alive."""
         read = (value for value in (*tensors, *self.constants) if isinstance(value, torch.Tensor))
-        return tuple((weakref.ref(value), value._version) for value in read)
+        return tuple((InputReference(value), value._version) for value in read)
 
     def inputs_of(self, noted: Sequence[Noted], pattern: tuple[bool, ...]) -> list[torch.Tensor | None] | None:
         """Return the inputs of a call, None for what is not read; None where one of the others is gone or changed.
