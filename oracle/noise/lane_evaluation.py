@@ -184,11 +184,12 @@ def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: 
 def plain(call: LaneCall, args: Any, kwargs: Any) -> list[Tensor]:
     """Return the results of the operator on lane arguments: fresh outputs, then copies of written arguments."""
     args, kwargs, written = _with_copies(call.facts, args, kwargs)
-    if call.facts.replacement is not None and written:  # it returns what the operator writes
-        written[0].copy_(call.facts.replacement(*args, **kwargs))
-        return written
     run = call.facts.replacement or call.operator
-    return fresh_results(run(*args, **kwargs), written)
+    result = run(*args, **kwargs)
+    if call.facts.replacement is not None and len(written) == 1 and isinstance(result, Tensor):
+        written[0].copy_(result)  # a replacement returns what an operator in place writes
+        return written
+    return fresh_results(result, written)
 
 
 def fresh_results(result: Any, written: list[Tensor]) -> list[Tensor]:

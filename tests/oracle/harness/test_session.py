@@ -182,9 +182,9 @@ def test_loops_judge_calls_one_two_and_powers_of_two_and_new_shapes():
 def test_calls_like_others_are_judged_with_the_random_cotangent_and_the_others_in_turn(monkeypatch):
     asked = []
 
-    def noted(outputs, leaves, kind, seed):
+    def noted(outputs, leaves, kind, seed, earlier=()):
         asked.append(kind)
-        return gradients_of(outputs, leaves, kind, seed)
+        return gradients_of(outputs, leaves, kind, seed, earlier)
 
     monkeypatch.setattr("plumbline.oracle.runs.gradients_of", noted)
     function = torch.compile(lambda x: x.sin())
