@@ -118,7 +118,9 @@ def run_node(node_id: str, session: FailureSession) -> None:
     """
     one = _OneTest(session)
     output = io.StringIO()
-    arguments = [node_id, "-q", "-s", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--no-header"]
+    # faulthandler: this is a fork, in which a watchdog of the run outside cannot be stopped
+    without = [word for name in ("cacheprovider", "randomly", "xdist", "faulthandler") for word in ("-p", f"no:{name}")]
+    arguments = [node_id, "-q", "-s", *without, "--no-header"]
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         status = pytest.main(arguments, plugins=[one])
     if session.failure is not None:
