@@ -18,7 +18,7 @@ def profile(script: Path, arguments: tuple[str, ...]) -> int:
 
     if not script.is_file():
         raise UserError(f"{script} is no file", hint="name a Python script that calls plumbline.compile")
-    before = sys.argv[:], sys.path[:]
+    before = sys.argv, sys.path
     sys.argv, sys.path = [str(script), *arguments], [str(script.resolve().parent), *sys.path]
     try:
         with watched() as found:

@@ -250,8 +250,9 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
             if rule is None or func in registered_hop_fake_fns:  # those have a rule that only leads back here
                 result = NotImplemented if self.rules is None else self.rules(self, func, args, kwargs or {})
                 if result is NotImplemented:
-                    taken = _taken_by_rule(func, args)
-                    result = in_own_memory(func, args, self.dispatch(func, types, taken, kwargs or {}))
+                    if func is torch.ops.aten.where.self and args[0].dtype is torch.uint8:  # its rule takes bools alone
+                        args = (args[0].view(torch.bool), *args[1:])
+                    result = in_own_memory(func, args, self.dispatch(func, types, args, kwargs or {}))
                 return result if self.correction is None else self.correction(self, func, args, kwargs or {}, result)
             return rule(self, *args, **(kwargs or {}))
         except BaseException:
@@ -268,13 +269,6 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
             return self.__torch_dispatch__(func, types, args, kwargs)
         finally:
             self.watcher = watcher
-
-
-def _taken_by_rule(operator: Any, args: Any) -> Any:
-    """Return arguments in a form that torch's shape rule takes: kernels of `where` take bytes for truth values."""
-    if operator is torch.ops.aten.where.self and args[0].dtype is torch.uint8:
-        return (args[0].view(torch.bool), *args[1:])
-    return args
 
 
 def in_own_memory(operator: Any, args: Any, result: Any) -> Any:

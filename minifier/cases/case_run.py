@@ -51,7 +51,7 @@ def run_script(path: str, session: FailureSession) -> None:
 
     Raises UserError when the script fails by itself.
     """
-    before = sys.argv, list(sys.path)
+    before = sys.argv, sys.path
     sys.argv, sys.path = [path], [str(Path(path).resolve().parent), *sys.path]
     seed_everything(0)
     try:

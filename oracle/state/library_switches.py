@@ -46,11 +46,13 @@ def _attribute(name: str, holder: Any, attribute: str) -> Switch:
     return Switch(name, lambda: getattr(holder, attribute), lambda value: setattr(holder, attribute, value))
 
 
-def _refill(held: list[Any]) -> Callable[[Sequence[Any]], None]:
-    def write(saved: Sequence[Any]) -> None:
-        held[:] = saved
+def _list(name: str, held: Callable[[], list[Any]], *, by_import: bool = False) -> Switch:
+    """Return the row of a list; what is set back is the list held then: programs bind `sys.path` to another one."""
 
-    return write
+    def refill(saved: Sequence[Any]) -> None:
+        held()[:] = saved
+
+    return Switch(name, lambda: list(held()), refill, by_import=by_import)
 
 
 def _set_signals(saved: Mapping[Any, Any]) -> None:
@@ -181,12 +183,12 @@ LIBRARY_SWITCHES: tuple[Switch, ...] = (
         _FUTURE.set_overwrite_module_params_on_conversion,
     ),
     Switch("print options of NumPy", numpy.get_printoptions, lambda saved: numpy.set_printoptions(**saved)),
-    Switch("sys.path", lambda: list(sys.path), _refill(sys.path), by_import=True),
-    Switch("sys.meta_path", lambda: list(sys.meta_path), _refill(sys.meta_path), by_import=True),
+    _list("sys.path", lambda: sys.path, by_import=True),
+    _list("sys.meta_path", lambda: sys.meta_path, by_import=True),
     Switch("switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Switch("most digits of an integer", sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     Switch("when garbage is collected", gc.get_threshold, lambda saved: gc.set_threshold(*saved)),
-    Switch("callbacks of the garbage collector", lambda: list(gc.callbacks), _refill(gc.callbacks), by_import=True),
+    _list("callbacks of the garbage collector", lambda: gc.callbacks, by_import=True),
     Switch("finalisers", _finalisers, _set_finalisers, _lacks_finalisers),
     Switch("decimal context", _decimals, _set_decimals),
     Switch("locale", lambda: locale.setlocale(locale.LC_ALL), lambda saved: locale.setlocale(locale.LC_ALL, saved)),
@@ -196,7 +198,7 @@ LIBRARY_SWITCHES: tuple[Switch, ...] = (
     Switch("handlers of signals", lambda: {number: signal.getsignal(number) for number in _SIGNALS}, _set_signals),
     Switch("what logging disables", lambda: logging.root.manager.disable, logging.disable),
     Switch("level of the root logger", lambda: logging.root.level, logging.root.setLevel),
-    Switch("handlers of the root logger", lambda: list(logging.root.handlers), _refill(logging.root.handlers)),
+    _list("handlers of the root logger", lambda: logging.root.handlers),
     Switch("default timeout of sockets", socket.getdefaulttimeout, socket.setdefaulttimeout),
     Switch("largest field of csv", csv.field_size_limit, csv.field_size_limit),
     Switch("copyreg.dispatch_table", _pickled, _set_pickled, lambda eager, actual: not eager.keys() <= actual.keys()),
