@@ -19,7 +19,8 @@ from .limits.known_failures import read_known, updated, write_known
 from .minifying import minify
 from .mutating.planted_faults_table import PlantedTrial, score, table_lines
 from .plugin_options import PluginOptions
-from .recording.result_recorder import ResultRecorder
+from .recording.ranks import Meeting, Rows, first_line, gather, launched_group, part
+from .recording.result_recorder import NoRecorder, ResultRecorder
 from .recording.run_plan import partial_reason
 from .reporting.compile_summary import compile_lines
 from .reporting.github_annotations import annotations
@@ -42,7 +43,13 @@ class Results:
         self.trouble = ""  # why the report is not written
         self.page = ""
         self.known_lines: list[str] = []
-        self._recorder = ResultRecorder(options.database, config.rootpath, options.plan)
+        self._group = launched_group(os.environ)
+        self._held: list[Rows] = []  # of a run in several ranks, until they have met
+        self._meeting: Meeting | None = None
+        self._leads = self._group is None or self._group.leads
+        self._recorder = (
+            ResultRecorder(options.database, config.rootpath, options.plan) if self._leads else NoRecorder()
+        )
         self._cache = cache_state()  # before anything is compiled
         self._run: RunRow | None = None
         self._attempts: Counter[str] = Counter()
@@ -74,7 +81,10 @@ class Results:
         if attempt > 1:
             case, calls = replace(case, attempt=attempt), []
         self._latest[case.case_id] = case
-        self._recorder.add(case, calls)
+        if self._group is None:
+            self._recorder.add(case, calls)
+        else:
+            self._held.append((case, calls))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
@@ -96,10 +106,12 @@ class Results:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._run is None:
             return
-        self._update_known()
+        self._meet(self._run)
+        if self._leads:
+            self._update_known()
         finished, partial = utc_now() if ran_to_its_end(session) else None, self._partial(session)
         self._recorder.finish(self._run, finished, partial)
-        if self.options.report is not None:
+        if self.options.report is not None and self._leads:
             self._write_page(finished)
         self.trouble = "; ".join(filter(None, (self._recorder.words(), self.trouble)))
         if self.trouble and session.exitstatus == pytest.ExitCode.OK:
@@ -125,14 +137,16 @@ class Results:
         terminalreporter.line(place, **({"yellow": True} if self.trouble else {}))
         if self.page:
             terminalreporter.line(f"report: {self.page}")
-        if self.options.minify != "off":
+        if self.options.minify != "off" and self._leads:
             for minified in minify(self.cases, self.options.minify, self._config.rootpath):
                 colour = {"green": True} if minified.good else {"yellow": True}
                 terminalreporter.line(f"minified: {minified.line()}", **colour)
 
     def pytest_unconfigure(self) -> None:
-        """Close the database."""
+        """Close the database; of several ranks, all end together."""
         self._recorder.close()
+        if self._group is not None and self._meeting is not None:
+            part(self._group, self._meeting)
 
     def missing_share(self) -> bool:
         """Return whether fewer tests than required had compiled code; skipped ones do not count."""
@@ -154,6 +168,19 @@ class Results:
             self._run = replace(run, run_id=plan.run or run.run_id, shards=plan.shards, cache=self._cache)
             self._recorder.begin(self._run)
         return self._run
+
+    def _meet(self, run: RunRow) -> None:
+        """Store what several ranks came to: one row a case, of the worst of them."""
+        if self._group is None:
+            return
+        try:
+            self._meeting = self._group.meeting()
+            joined, self.trouble = gather(self._group, self._meeting, self._held, run.run_id)
+        except RuntimeError as error:
+            joined, self.trouble = self._held, f"rank {self._group.rank} met no other: {first_line(error)}"
+        for case, calls in joined:
+            self._latest[case.case_id] = case
+            self._recorder.add(case, calls)
 
     def _partial(self, session: pytest.Session) -> str:
         stopped = str(session.shouldfail or session.shouldstop or "")

@@ -106,3 +106,26 @@ class ResultRecorder:
             with contextlib.suppress(UserError):
                 self.store.close()
         self.store = None
+
+
+class NoRecorder:
+    """Stores nothing: of several ranks, rank 0 stores the rows of all."""
+
+    place = "with rank 0"
+    store = None
+
+    def begin(self, run: RunRow) -> None:
+        """Begin nothing."""
+
+    def add(self, case: CaseRow, calls: list[CallRow]) -> None:
+        """Keep nothing."""
+
+    def finish(self, run: RunRow, finished: str | None, partial: str) -> None:
+        """Finish nothing."""
+
+    def words(self) -> str:
+        """Return that there is no trouble."""
+        return ""
+
+    def close(self) -> None:
+        """Close nothing."""
