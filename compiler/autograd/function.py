@@ -34,7 +34,8 @@ class CompiledPair:
     was traced with, in that order, given the dynamic sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
     inputs); pattern: which tangents exist.  unreached: inputs that no gradient leads to.  parts: of the results, where
     backward may run for one after the other (see independent_results); none where it may not.  again: what gives
-    gradients that have a history; None where nothing does.
+    gradients that have a history; None where nothing does.  order: in which the step of history gets the inputs; none
+    for their own.
     """
 
     signature: CallSignature
@@ -47,6 +48,7 @@ class CompiledPair:
     paths: GradientPaths = field(default_factory=GradientPaths)
     parts: tuple[ResultPart, ...] = ()
     again: CapturedAgain | None = None
+    order: tuple[int, ...] = ()
     whole: Callable[..., Any] = field(init=False)
     several: bool = field(init=False)
 
@@ -121,6 +123,30 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
             return (None, *(left_at(ctx.doors, found) if ctx.doors else found))
 
     apply: Callable[..., Any] = CompiledFunction.apply
+    return apply if not pair.order else _in_order(pair, CompiledFunction)
+
+
+def _in_order(pair: CompiledPair, function: Any) -> Callable[..., Any]:
+    """Return `apply` of a Function that takes the inputs in the pair's order, and hands gradients on in that order."""
+    places = [pair.order.index(number) for number in range(len(pair.order))]
+
+    class InOrder(function):  # type: ignore[misc]  # a class that is made here has no type of its own
+        """Runs the same code; which gradient reaches its input first is another matter."""
+
+        @staticmethod
+        def forward(ctx: Any, sizes: Sizes, *tensors: torch.Tensor) -> Any:
+            """Run the forward."""
+            return function.forward(ctx, sizes, *(tensors[place] for place in places))
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
+            """Run the backward."""
+            _, *found = function.backward(ctx, *gradients)
+            return (None, *(found[number] for number in pair.order))
+
+    def apply(sizes: Sizes, *tensors: torch.Tensor) -> Any:
+        return InOrder.apply(sizes, *(tensors[number] for number in pair.order))
+
     return apply
 
 

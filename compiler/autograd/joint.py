@@ -10,8 +10,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from operator import itemgetter
+from typing import Any
 
 import torch
 from torch import fx
@@ -60,7 +62,8 @@ class Traced:
     the forward, to tell whether two traces ran the same program.  sizes: the dynamic ones.
     recorded: the calls as they were recorded, writes and all, with the outputs of `joint`; kept where the program asks.
     reach: for each input, from which of the values with a gradient a history leads to it, gradient or none.
-    independent: groups of the values with a gradient (see independent_results).
+    independent: groups of the values with a gradient (see independent_results).  arrival: the inputs that get a
+    gradient, by their number, in the order in which the engine has found it.
     """
 
     joint: JointGraph
@@ -72,6 +75,7 @@ class Traced:
     recorded: fx.GraphModule | None = None
     reach: tuple[frozenset[int], ...] = ()
     independent: tuple[Group, ...] = ()
+    arrival: tuple[int, ...] = ()
 
 
 class _Entry(torch.autograd.Function):
@@ -101,6 +105,7 @@ class _Run:
     positions: list[int] = field(default_factory=list)
     primals: list[torch.Tensor] = field(default_factory=list)
     lines: list[tuple[int, Origin | None]] = field(default_factory=list)
+    arrival: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         dynamic = self.program.dynamic
@@ -175,6 +180,9 @@ class _Run:
     def gradients(self, analysis: Analysis, tangents: Sequence[int]) -> tuple[list[int], list[fx.Node | None]]:
         """Record the gradients of some returned values; returns the inputs that may have one, and their nodes."""
         indexes = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
+        for index in indexes:
+            leaf: Any = self.primals[index]  # whose method has no types
+            leaf.register_hook(partial(self._note_arrival, index))
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
         _demand_checked_backward(self.recorder.graph)
         self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
@@ -188,6 +196,10 @@ class _Run:
             )
         self.worker.take(list(self.recorder.graph.nodes))
         return indexes, [None if g is None else self.recorder.node_of(g) for g in results]
+
+    def _note_arrival(self, index: int, gradient: torch.Tensor) -> None:
+        del gradient
+        self.arrival.append(index)
 
     def reach(self, analysis: Analysis, tangents: Sequence[int]) -> tuple[frozenset[int], ...]:
         """Return for each input which of some returned values lead to it; to be asked before the backward."""
@@ -297,6 +309,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
         recorded=recorded,
         reach=reach,
         independent=independent,
+        arrival=tuple(run.arrival),
     )
 
 

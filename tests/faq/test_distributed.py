@@ -3,7 +3,18 @@
 import pytest
 import torch
 
-from support.distributed_training import BACKENDS, LEAST, SETTINGS, WAYS, Net, everything, inputs, trained
+from support.distributed_training import (
+    BACKENDS,
+    LEAST,
+    OF_FOUR,
+    SETTINGS,
+    WAYS,
+    Net,
+    everything,
+    inputs,
+    least,
+    trained,
+)
 from support.gloo_ranks import run_ranks
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="torch was built without distributed")
@@ -13,6 +24,11 @@ PARAMETERS = len(list(Net().parameters()))
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory):
     return run_ranks(everything, 2, tmp_path_factory.mktemp("ranks"))
+
+
+@pytest.fixture(scope="module")
+def four_ranks(tmp_path_factory):
+    return run_ranks(least, 4, tmp_path_factory.mktemp("four_ranks"))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -31,6 +47,19 @@ def test_under_inductor_they_differ_by_rounding(ranks, setting, way):
     for rank in ranks:
         for ours, eagers in zip(rank[setting, "inductor", way], rank[setting,], strict=True):
             torch.testing.assert_close(ours, eagers, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("setting", OF_FOUR)
+def test_four_processes_train_as_eager_does(four_ranks, setting, way):
+    """So they do in four processes, where a sum rounds by the order in which gradients came: bit for bit."""
+    assert len(four_ranks) == 4
+    for rank in four_ranks:
+        for ours, eagers in zip(rank[setting, "aot_eager", way], rank[setting,], strict=True):
+            assert torch.equal(ours, eagers)
+        if setting in LEAST:
+            for native, eagers in zip(rank[setting, "inductor", way], rank[setting,], strict=True):
+                torch.testing.assert_close(native, eagers, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -1,6 +1,6 @@
 """Five steps of training in several processes, eager and compiled, in every setting of DistributedDataParallel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
@@ -20,10 +20,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "static graph": {"static_graph": True},
     "unused parameters": {"find_unused_parameters": True},
     "gradients in buckets": {"gradient_as_bucket_view": True},
+    "one bucket": {"bucket_cap_mb": 25},
     "accumulation": {},
     "uneven sizes": {},
 }
 LEAST = ("plain", "unused parameters")  # settings that are built with native code, too
+OF_FOUR = (*LEAST, "one bucket")
 WAYS = ("compiled wrapper", "wrapped compiled")
 BACKENDS = ("aot_eager", "inductor")
 Found = dict[tuple[str, ...], list[torch.Tensor]]
@@ -49,8 +51,20 @@ class Net(nn.Module):
 
 def everything(rank: int, world: int) -> Found:
     """Return gradients, parameters and buffers after training, by (setting, backend, way) and (setting,) for eager."""
-    found = _sharded_and_collective(rank, world)
-    for setting, options in SETTINGS.items():
+    return _sharded_and_collective(rank, world) | trained_everyway(rank, SETTINGS)
+
+
+def least(rank: int, world: int) -> Found:
+    """Return the same of a few settings, and of nothing else."""
+    del world
+    return trained_everyway(rank, OF_FOUR)
+
+
+def trained_everyway(rank: int, settings: Iterable[str]) -> Found:
+    """Return what training gives in these settings, by (setting, backend, way) and (setting,) for eager."""
+    found: Found = {}
+    for setting in settings:
+        options = SETTINGS[setting]
         found[(setting,)] = trained(rank, setting, lambda net, o=options: _wrapped(net, o))
         for backend in BACKENDS if setting in LEAST else BACKENDS[:1]:
             for way in WAYS:
@@ -66,7 +80,7 @@ def _maker(way: str, backend: str, options: dict[str, Any]) -> Callable[[nn.Modu
 
 
 def _wrapped(net: nn.Module, options: dict[str, Any]) -> nn.Module:
-    return DistributedDataParallel(net, bucket_cap_mb=0.003, **options)  # a layer is a bucket
+    return DistributedDataParallel(net, **{"bucket_cap_mb": 0.003} | options)  # a layer is a bucket
 
 
 def inputs(rank: int, setting: str, step: int) -> torch.Tensor:

@@ -31,6 +31,7 @@ from ..histories.independent_results import kept_for
 from ..joint import Traced, trace_call
 from ..joint_program import JointProgram
 from ..partition import JointGraph, Partition, backward_graph, stamp_of
+from ..stages.arrival_order import order_of_ends
 from ..stages.backward_stages import backward_stages
 from ..stages.gradient_buckets import BucketCaps, expected_buckets
 from ..stages.staged_function import CompiledStage
@@ -169,15 +170,29 @@ class Backwards:
         cuts = backward_stages(graph, len(self.known.kept), expected_buckets(traced, graph, caps, arguments))
         owned = {traced.gradients_of[place] for cut in cuts for place in cut.gradients}
         others = [number for number in range(len(traced.signature.inputs)) if number not in owned]
+        leaves = self._leaves(arguments)
         stages = []
         for cut in cuts:
             targets = tuple(traced.gradients_of[place] for place in cut.gradients)
-            stages.append(CompiledStage(cut, self._later(cut.graph, traced), targets, (*targets, *others)))
+            ends = order_of_ends(targets, traced.arrival, leaves, before_another=cut is not cuts[-1])
+            stages.append(CompiledStage(cut, self._later(cut.graph, traced), targets, (*ends, *others)))
             others = []
             if is_recording():
                 name = f"backward stage {len(stages)} of {len(cuts)}"
                 record(Artifact("autograd", name, "python", graph_text(cut.graph).text))
         return tuple(stages)
+
+    def order_of_inputs(self, arguments: Sequence[object]) -> tuple[int, ...]:
+        """Return the order in which a step with all of the backward gets its inputs: gradients come as eager's."""
+        assert self.form is not None
+        traced = self.form.traced
+        ends = order_of_ends(traced.gradients_of, traced.arrival, self._leaves(arguments), before_another=False)
+        return (*ends, *(number for number in range(len(traced.signature.inputs)) if number not in ends))
+
+    def _leaves(self, arguments: Sequence[object]) -> set[int]:
+        assert self.form is not None
+        values = [arguments[place] for place in self.form.traced.signature.inputs]
+        return {n for n, value in enumerate(values) if isinstance(value, torch.Tensor) and value.is_leaf}
 
     def _later(self, graph: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
         """Return a stage that is compiled when it first runs."""

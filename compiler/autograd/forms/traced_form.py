@@ -111,10 +111,12 @@ def _compile_pair(context: FormContext, backwards: Backwards, paths: GradientPat
         again=captured_again(backwards.program, what, arguments, paths.unreached),
     )
     caps = current_caps()
-    if caps is None or known.parts or not context.options.ddp_stages or context.options.validates:
+    if caps is None:
         return pair()
-    stages = backwards.stages(caps, arguments)
-    return StagedPair(**pair.keywords, stages=stages) if stages else pair()
+    staged = not known.parts and context.options.ddp_stages and not context.options.validates
+    if staged and (stages := backwards.stages(caps, arguments)):
+        return StagedPair(**pair.keywords, stages=stages)
+    return pair(order=backwards.order_of_inputs(arguments))
 
 
 def _keep(

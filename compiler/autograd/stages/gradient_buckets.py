@@ -31,7 +31,7 @@ class BucketCaps:
 class ExpectedGradient:
     """A gradient that goes into a bucket.
 
-    output: its place among the outputs of backward.  place: when it is computed there.  registered: the place of its
+    output: its place among the outputs of backward.  place: when the engine has found it.  registered: the place of its
     parameter in the wrapped module.  size: in bytes.  kind: gradients of one kind share buckets.
     """
 
@@ -70,14 +70,14 @@ def expected_buckets(
     traced: Traced, backward: fx.GraphModule, caps: BucketCaps, arguments: Sequence[object]
 ) -> list[list[int]]:
     """Return which outputs of a backward graph, by place, share a bucket; arguments: those of the call."""
-    order = {node: place for place, node in enumerate(backward.graph.nodes)}
+    order = {number: place for place, number in enumerate(traced.arrival)}
     registered = registered_parameters()
     gradients = []
     for place, (number, part) in enumerate(zip(traced.gradients_of, outputs(backward.graph), strict=True)):
         value = arguments[traced.signature.inputs[number]]
         if isinstance(part, fx.Node) and isinstance(value, torch.Tensor) and id(value) in registered:
             kind, size = (value.dtype, value.device), value.numel() * value.element_size()
-            gradients.append(ExpectedGradient(place, order[part], registered[id(value)], size, kind))
+            gradients.append(ExpectedGradient(place, order[number], registered[id(value)], size, kind))
     return buckets_of(gradients, caps)
 
 
