@@ -260,7 +260,7 @@ def _line(site: UserSite, group: list[Flow], calls: int, total: float) -> LineNo
         digits_after=after,
         amplification=amplification if loudest is None else loudest[0][2],
         roundings=max(rounded, default=0.0),
-        overflows=sum(flow.call.overflows for flow in group),
+        overflows=sum(call.overflows for call in {id(flow.call): flow.call for flow in group}.values()),
         first=group[0].number,
         jumps=sum(flow.introduced - flow.rounding for flow in group),
     )

@@ -230,6 +230,17 @@ def test_overflow_is_told_at_its_line():
     assert by_source(output)["big = torch.exp(x)"].overflows == 1
 
 
+def test_an_overflow_beside_rounding_is_counted_once():
+    def program(x):
+        big = torch.exp(x)
+        return big / 3
+
+    output = only(measure_noise(program, torch.tensor([0.3, 1.7, 2.9, 100.0])))
+    line = by_source(output)["big = torch.exp(x)"]
+    assert line.weight > 0
+    assert line.overflows == 1
+
+
 def test_dropout_takes_the_programs_draw():
     torch.manual_seed(0)
     output = only(measure_noise(lambda x: functional.dropout(x.exp(), 0.5) + 0.1, uniform(100)))
