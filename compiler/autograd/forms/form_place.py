@@ -20,6 +20,7 @@ from ...stored.graph_store import GraphStore, StoredPart, key_of_plain
 from ...stored.plain_data import NotPlain, Plain, plain_value
 from ...stored.process_facts import obstacle, process_facts
 from ..joint_program import JointProgram
+from ..stages.gradient_buckets import current_caps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +71,7 @@ def place_of(
     """
     if load_part is None or program.gate is not None:
         return None
-    why = _switched_off(options) or obstacle()
+    why = _switched_off(options) or ("" if current_caps() is None else _SENT) or obstacle()
     if not why:
         try:
             return FormPlace(GraphStore.of(options), _key(program, facts, options, recompute), load_part)
@@ -78,6 +79,9 @@ def place_of(
             why = str(error)
     record(GraphStored("graph", "not kept", why))
     return None
+
+
+_SENT = "DistributedDataParallel sends its gradients: stages and order of arrival are those of this process"
 
 
 def _switched_off(options: Options) -> str:

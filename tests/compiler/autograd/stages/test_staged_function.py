@@ -56,6 +56,16 @@ def test_buckets_are_sent_while_backward_runs(backend):
     assert events.index("send") < 4  # the first before the gradients of the second layer
 
 
+def test_a_process_that_finds_the_graph_on_disk_has_stages_too(tmp_path):
+    options = {"cache_directory": str(tmp_path), "graph_cache": True}
+    found = []
+    for _ in range(2):
+        plumbline.reset()
+        found.append(order_of_events(layers(), lambda model: wrapped(plumbline.compile(model, options=options))))
+    assert found[0] == found[1]
+    assert found[1].index("send") < 4
+
+
 @pytest.mark.parametrize(("capacity", "stages"), [(LAYER, 4), (2 * LAYER, 2), (LAYER + 1, 3), (9 * LAYER, 0)])
 def test_stages_end_where_buckets_are_full(capacity, stages):
     assert stages_of(layers(), capacity) == stages
