@@ -47,7 +47,7 @@ class Options:
     instruction_limit: int = option(2_000_000, "bytecode instructions evaluated in one capture before it gives up")
     trace_numpy: bool = option(True, "NumPy's functions of arrays become part of graphs where a table shows them equal")
     numpy_threshold: int = option(
-        100_000,
+        160_000,
         "work up to which calls of functions of NumPy arrays run in NumPy, in elements read and written; 0: none",
     )
     capture_scalar_outputs: bool = option(

@@ -149,7 +149,7 @@ A call of compiled code costs 10 to 15 µs before its first kernel starts; NumPy
 an operation on a few elements. So a call that is little work runs in NumPy, as the user's own function, although
 its graph was captured. The work is counted when the code is captured: the elements that its operations read and
 write (four times for `exp` and its like), 2000 more for each operation, 6000 for a reduction. Up to
-`numpy_threshold`, 100000, nothing is compiled. From then on such calls are told by their arguments alone, in about
+`numpy_threshold`, 160000, nothing is compiled. From then on such calls are told by their arguments alone, in about
 0.3 µs: arrays, numbers, flags and texts as before, with no more elements than were found to be little work; limits
 are found in a few captures. Larger calls go to the specialisations, whose guards hold only where there is more
 work where sizes are open. Functions that do nothing but call libraries (matrix products, `sort`, `linalg`) are
