@@ -158,11 +158,13 @@ class _Outputs:
 
 
 def _refuses_writes(item: torch.Tensor, handle: Handle) -> bool:
-    """Return whether eager's backward refuses a later write to an output because of what it is a view of.
+    """Return whether eager refuses a later write to an output, at once or in backward, because of what it is a view of.
 
-    It gives the base the gradient of the written view, and does not write to one place twice.
+    Backward gives the base the gradient of the written view, and does not write to one place twice. Views of a call
+    that gives several, `split` and its like, are not written to at all.
     """
-    return bool(handle.steps()) and overlaps_itself(item)
+    steps = handle.steps()
+    return any(step.index is not None for step in steps) or (bool(steps) and overlaps_itself(item))
 
 
 def _demand_same_history(item: torch.Tensor, base: torch.Tensor, steps: tuple[ViewStep, ...]) -> None:

@@ -42,6 +42,8 @@ def lower_one_hot(call: LoweringCall) -> LoopTensor:
 
 def _joined(call: LoweringCall, parts: list[LoopTensor], dim: int) -> LoopTensor:
     """Append one loop per part, each writing its own region of the result."""
+    if all(0 in part.shape for part in parts):
+        raise NoLowering("nothing to join")
     fake = call.results[0]
     shape, strides = call.read.sizes(fake.shape), call.read.sizes(fake.stride())
     buffer = call.writer.buffer(call.writer.fresh(call.name), shape, fake.dtype, strides)

@@ -16,12 +16,18 @@ from ..dynamic_sizes import is_symbolic
 from ..fx_nodes import map_leaves
 
 _PRIMES = ((11, 13, 17, 19, 23, 29), (101, 103, 107, 109, 113, 127), (1009, 1013, 1019, 1021, 1031, 1033))
+_FALLING = tuple(group[::-1] for group in _PRIMES)
+_LARGE = _PRIMES[1:]
 _MOST_ELEMENTS = 1 << 20  # of the largest tensor that is asked for
 Ask = Callable[[Sequence[object], Mapping[str, object]], object]  # arguments of known sizes -> what the kernel gives
 
 
 def strides_at_primes(
-    ask: Ask, args: Sequence[object], kwargs: Mapping[str, object], result: torch.Tensor
+    ask: Ask,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    result: torch.Tensor,
+    groups: Sequence[Sequence[int]] = _PRIMES,
 ) -> tuple[Any, ...] | None:
     """Return the strides of `result` as expressions, None where the kernel refuses primes or its answer says nothing.
 
@@ -34,7 +40,7 @@ def strides_at_primes(
     map_leaves((tuple(args), dict(kwargs)), lambda value: numbers.extend(_numbers_of(value)))
     taken = {number for number in numbers if type(number) is int}
     symbols = sorted({name for number in numbers for name in _symbols(number)}, key=str)
-    for candidates in _PRIMES:
+    for candidates in groups:
         free = [prime for prime in candidates if prime not in taken]
         if len(symbols) > len(free):
             continue
@@ -47,6 +53,15 @@ def strides_at_primes(
         if strides is not None:
             return strides
     return None
+
+
+def strides_whatever_is_larger(
+    ask: Ask, args: Sequence[object], kwargs: Mapping[str, object], result: torch.Tensor
+) -> tuple[Any, ...] | None:
+    """Return what `strides_at_primes` does, None where it hangs on which of two sizes is the larger one."""
+    answers = [strides_at_primes(ask, args, kwargs, result, groups) for groups in (_PRIMES, _FALLING, _LARGE)]
+    texts = {str(answer) for answer in answers}
+    return answers[0] if len(texts) == 1 else None
 
 
 def _asked(

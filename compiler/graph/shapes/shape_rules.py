@@ -18,7 +18,7 @@ from ...base.torch_versions import precedes
 from ..dynamic_sizes import is_symbolic, same_number
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
-from .probed_strides import strides_at_primes
+from .probed_strides import strides_at_primes, strides_whatever_is_larger
 from .stride_rules import in_kernel_order, layout_of
 
 aten = torch.ops.aten
@@ -53,7 +53,7 @@ _OF_ANY_ORDER = frozenset(
     {
         getattr(aten, name).default
         for name in (
-            "_log_softmax _softmax tril triu rot90 col2im im2col native_layer_norm native_layer_norm_backward "
+            "_log_softmax _softmax tril triu roll rot90 col2im im2col native_layer_norm native_layer_norm_backward "
             "native_batch_norm_backward glu_backward hardtanh_backward leaky_relu_backward log_sigmoid_backward "
             "_prelu_kernel_backward _cdist_backward upsample_bilinear2d"
         ).split()
@@ -143,7 +143,7 @@ def rule_as_of(twin: object, original: object) -> None:
 def corrected(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
     """Return what torch's shape rule gave, with the dtypes and strides that a CPU kernel gives."""
     if target is aten.index.Tensor:
-        return with_indexed_strides(args[0], args[1], result)
+        return _indexed(args, kwargs, with_indexed_strides(args[0], args[1], result))
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
     if target in _VIEWS:
@@ -251,6 +251,22 @@ def _laid_out_by_kernel(target: object, args: Sequence[object], kwargs: Mapping[
     if isinstance(result, tuple) and isinstance(given, tuple):
         return tuple(_lying_as(one, other) for one, other in zip(given, result, strict=True))
     return _lying_as(given, result)
+
+
+def _indexed(args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
+    """Return what indexing gives, its strides those of the kernel also where sizes are dynamic."""
+    indexes = [index for index in args[1] if isinstance(index, torch.Tensor)] if isinstance(args[1], Sequence) else []
+    if not isinstance(result, torch.Tensor) or all(map(_is_row_major, indexes)) or not _has_symbols((args, result)):
+        return result
+    if any(index.dtype in (torch.bool, torch.uint8) for index in indexes):
+        return result
+    strides = strides_whatever_is_larger(partial(_as_the_kernel_gives, aten.index.Tensor), args, kwargs, result)
+    if strides is None:
+        raise Unsupported(
+            "indexes that do not lie row by row, with dynamic sizes",
+            hint="expected: it is compiled for the sizes of each call",
+        )
+    return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
 
 
 def _viewed(source: object, result: object) -> object:
