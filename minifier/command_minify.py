@@ -53,6 +53,9 @@ def _from_environment(names: tuple[str, str], option: str | None) -> str | None:
     return option if option is not None else next(filter(None, found), None)
 
 
+MOST_WORKERS = 4
+"""Workers where nobody says how many: each is a process with everything loaded, and a success makes the rest vain."""
+
 _AFTER_NAMES = ("PLUMBLINE_REPRO_AFTER", "TORCHDYNAMO_REPRO_AFTER")
 _LEVEL_NAMES = ("PLUMBLINE_REPRO_LEVEL", "TORCHDYNAMO_REPRO_LEVEL")
 
@@ -67,6 +70,10 @@ _BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else i
 _BY = "Reduce a graph of the case, its Python source, or (auto) the source where no graph fails by itself."
 _ISSUE = "Also write the text of an upstream issue: program, verdict, what is known, versions."
 _RUN_SECONDS = "Time after which one run is called a hang."
+_ENGINE = (
+    "Where smaller programs are run, several at once: local:4 for workers of this machine, dask://HOST:PORT for a "
+    "cluster's, local:1 for one after the other.  [default: a worker for each processor, at most four]"
+)
 _FRESH = "Ask again what an earlier run asked about smaller programs."
 _PROOFS = "Fresh processes in which the script has to reproduce."
 
@@ -88,6 +95,7 @@ _PROOFS = "Fresh processes in which the script has to reproduce."
 @click.option("--run-seconds", default=300.0, show_default=True, metavar="S", help=_RUN_SECONDS)
 @click.option("--issue", type=click.Path(path_type=Path), metavar="FILE", help=_ISSUE)
 @click.option("--fresh", is_flag=True, help=_FRESH)
+@click.option("--engine", metavar="PLACE", help=_ENGINE)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
     case: str,
@@ -104,6 +112,7 @@ def repro_minify(
     run_seconds: float,
     issue: Path | None,
     fresh: bool,
+    engine: str | None,
     as_json: bool,
 ) -> int:
     """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
@@ -120,6 +129,7 @@ def repro_minify(
         bisect=bisect,
         seconds=run_seconds,
         fresh=fresh,
+        engine=engine or f"local:{min(MOST_WORKERS, len(os.sched_getaffinity(0)))}",
         command=f"repro-minify {shlex.join(sys.argv[1:])}",
     )
     check_case(node_id)

@@ -54,6 +54,7 @@ class MinifyOptions:
     out: the script.  proofs: fresh processes that must reproduce before the script is announced.
     budget: of the reduction.  seconds: of one query of level 3.  command: to be told in the script.
     bisect: look for the culprit in the reduced graph.  fresh: ask again what an earlier run asked about programs.
+    engine: where several programs are run at once, "" for one after the other.
     """
 
     out: Path
@@ -65,6 +66,7 @@ class MinifyOptions:
     command: str = ""
     bisect: bool = True
     fresh: bool = False
+    engine: str = ""
 
     @property
     def isolated(self) -> bool:

@@ -130,6 +130,7 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         seconds=options.seconds,
         command=options.command,
         fresh=options.fresh,
+        engine=options.engine,
     )
     try:
         found = minify_source(program_of_case(case), _origin(case), chosen, progress)

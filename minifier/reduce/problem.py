@@ -6,7 +6,7 @@ How to write one is said below, at `Pass`.
 """
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -27,18 +27,31 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Together(Generic[C, A]):
+    """A test of several candidates at once, for no more time than the slowest of them takes.
+
+    ask: candidates -> what `Questions.ask` would say of each, in their order.  count: how many.
+    """
+
+    ask: Callable[[Sequence[C]], Iterable[A]]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Questions(Generic[C, A]):
     """How candidates are judged.
 
     ask: the costly test.  accepts: whether an answer means the failure that is looked for.
     valid: a cheap check that a candidate is a program at all; an invalid one costs no query.
     key: equal keys get equal answers.
+    together: where several can be asked at once.
     """
 
     ask: Callable[[C], A]
     accepts: Callable[[A], bool]
     valid: Callable[[C], bool]
     key: Callable[[C], Hashable]
+    together: Together[C, A] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,30 @@ class Problem(Generic[C, A]):
             answer = self._questions.ask(candidate)
         self._answers[key] = answer
         return answer
+
+    def foresee(self, candidates: Iterable[C]) -> None:
+        """Ask about the next few candidates at once, where the test can; attempts of them are answered from memory.
+
+        candidates: in the order in which a pass attempts them as long as none is adopted; no more are read than asked.
+        What is adopted is the same as without this, for each attempt is still made in its turn.
+        """
+        together = self._questions.together
+        room = self._budget.queries - self.queries
+        if together is None or room < 2 or self.seconds >= self._budget.seconds:
+            return
+        chosen: dict[Hashable, C] = {}
+        for candidate in candidates:
+            key = self._questions.key(candidate)
+            known = key in self._answers or key == self._questions.key(self.current)
+            if known and not chosen:
+                return  # the next attempt costs nothing
+            if not known and self._questions.valid(candidate):
+                chosen[key] = candidate
+            if len(chosen) == min(together.count, room):
+                break
+        if len(chosen) > 1:
+            self.queries += len(chosen)
+            self._answers.update(zip(chosen, together.ask(list(chosen.values())), strict=True))
 
     def fails(self, candidate: C) -> bool:
         """Return whether a candidate fails in the way that is looked for."""
@@ -147,6 +184,9 @@ goes over its candidates once.  After a success it goes on from the same place w
 not start over.  Starting over after each success costs a quadratic number of queries, and spends them while another
 pass could have removed half of the candidate with one.  Halving as long as halving succeeds is one pass over the
 sizes, and fine; `bypass_each_op` starts over because graphs are small when it runs.
+
+*Say what comes next.*  A pass that goes through many candidates hands those that it would attempt if all were refused
+to `problem.foresee`: where several can be tested at once, they are.
 
 *Try the large step first.*  One candidate without half of everything, then one thing at a time.  Where it is not known
 which few of many parts are needed, ask `search.minimal_subset`, and where how much is needed, `search.gallop`: both

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -50,13 +50,24 @@ class KeptAnswers:
             self.found += 1
             return self.known[key]
         report = ask()
+        self._keep(key, report)
+        return report
+
+    def answers(self, texts: Sequence[str], ask: Callable[[list[str]], Iterable[RunReport]]) -> list[RunReport]:
+        """Return what is known of several programs, or ask about those of which nothing is and keep it."""
+        unknown = [text for text in texts if _digest(text) not in self.known]
+        self.found += len(texts) - len(unknown)
+        for text, report in zip(unknown, ask(unknown), strict=True):
+            self._keep(_digest(text), report)
+        return [self.known[_digest(text)] for text in texts]
+
+    def _keep(self, key: str, report: RunReport) -> None:
         self.known[key] = report
         late = report.signature is not None and report.signature.exception == "hang"
         if self.file is not None and not late and (not self.file.exists() or self.file.stat().st_size < MOST_BYTES):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps({"key": key, **_plain(report)}) + "\n")
-        return report
 
     def forget(self) -> None:
         """Let the next run ask everything again: what was answered led nowhere."""

@@ -3,12 +3,14 @@
 import ast
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plumbline.compiler.base.errors import PlumblineError
 from plumbline.oracle.harness.compilers import LADDER
 
+from ..engines.engine_places import find_engine
 from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
 from ..repro.proof import ScriptFile, prove
@@ -30,6 +32,7 @@ class SourceOptions:
 
     out: the script.  level: 1 writes the whole program.  proofs: fresh processes that must reproduce.
     seconds: of one run before it is a hang.  fresh: ask again what an earlier run asked.
+    engine: where several programs are run at once, a place of `find_engine`; "" for one after the other.
     culprit: names the part of the compiler at fault in a failing program, as a sentence, when it can.
     """
 
@@ -42,6 +45,7 @@ class SourceOptions:
     seconds: float = 120.0
     command: str = ""
     fresh: bool = False
+    engine: str = ""
     culprit: Callable[[str, SourceSettings], str] = lambda _text, _settings: ""
 
 
@@ -78,7 +82,7 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         seconds=options.seconds,
         preload=_packages(case),
     )
-    with WarmProcess() as warm:
+    with WarmProcess() as warm, find_engine(options.engine) if options.engine else nullcontext() as engine:
         conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings)
         if conditions is None:
             report = warm.ask(case.text, settings)
@@ -93,7 +97,15 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         quicker = replace(quicker, backend=earliest)
         progress(f"first wrong stage: {options.compiler}:{earliest}")
         reduction = reduce_source(
-            case, conditions.report, warm, quicker, budget, progress, fresh=options.fresh, written=options.out
+            case,
+            conditions.report,
+            warm,
+            quicker,
+            budget,
+            progress,
+            fresh=options.fresh,
+            written=options.out,
+            engine=engine,
         )
         stage = _first_wrong_stage(reduction.case, reduction.signature, warm, quicker)
         culprit = options.culprit(reduction.case.text, quicker)

@@ -1,10 +1,10 @@
 """Passes over programs: what never ran, what nobody reads, statements in runs, and then every single edit."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from ..reduce.problem import Pass, Problem
-from .single_edits import SINGLE_EDITS, EditsOf, statement_edits
+from .single_edits import SINGLE_EDITS, EditsOf, SingleEdit, statement_edits
 from .source_case import SourceCase, case_of_tree, edited, numbered, unbound_names
 from .source_run import RunReport
 
@@ -86,14 +86,27 @@ def drop_runs_of_statements(problem: SourceProblem) -> None:
         length = (length + 1) // 2
         start = 0
         while start < len(edits := statement_edits(problem.current)):
-            changes = dict(change for edit in edits[start : start + length] for change in edit.changes)
-            if not _promising(problem, edited(problem.current, changes)):
+            runs = (edits[place : place + length] for place in range(start, len(edits), length))
+            problem.foresee(_promising_ones(problem, (_without(problem.current, run) for run in runs)))
+            if not _promising(problem, _without(problem.current, edits[start : start + length])):
                 start += length
+
+
+def _without(case: SourceCase, edits: list[SingleEdit]) -> SourceCase:
+    return edited(case, dict(change for edit in edits for change in edit.changes))
 
 
 def _promising(problem: SourceProblem, candidate: SourceCase) -> bool:
     """Attempt a candidate in which no name has lost what binds it; the last check of a result asks for the others."""
-    return unbound_names(candidate) <= unbound_names(problem.current) and problem.attempt(candidate)
+    return _is_bound(problem, candidate) and problem.attempt(candidate)
+
+
+def _promising_ones(problem: SourceProblem, candidates: Iterable[SourceCase]) -> Iterator[SourceCase]:
+    return (candidate for candidate in candidates if _is_bound(problem, candidate))
+
+
+def _is_bound(problem: SourceProblem, candidate: SourceCase) -> bool:
+    return unbound_names(candidate) <= unbound_names(problem.current)
 
 
 class EachSingleEdit:
@@ -107,6 +120,8 @@ class EachSingleEdit:
         """Go on from the same place after a success: what stood before it was refused already."""
         place = 0
         while place < len(edits := self.edits_of(problem.current)):
+            following = (edit.applied(problem.current) for edit in edits[place:])
+            problem.foresee(_promising_ones(problem, following))
             if not _promising(problem, edits[place].applied(problem.current)):
                 place += 1
 

@@ -1,15 +1,18 @@
 """The reduction of a failing program: look, cut, inline what is left of the imports, cut again, check every edit."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
 
+from ..engines.engine_places import Engine
 from ..failure_signature import FailureSignature
 from ..reduce.engine import reduce
-from ..reduce.problem import Budget, LogEntry, Problem, QueriesExhausted, Questions
+from ..reduce.problem import Budget, LogEntry, Problem, QueriesExhausted, Questions, Together
+from .asked_together import asked_together
 from .inlining import imported_names, inlined
 from .kept_answers import KeptAnswers, kept_answers
 from .single_edits import SINGLE_EDITS
@@ -56,17 +59,19 @@ def reduce_source(
     *,
     fresh: bool = False,
     written: Path | None = None,
+    engine: Engine | None = None,
 ) -> SourceReduction:
     """Reduce a program that `first` says fails; every further run looks for the same failure.
 
     fresh: ask again what an earlier run of the command asked.  written: the script that the command writes.
+    engine: where several programs are run at once; the result is the same as without it.
     Ctrl-C ends the reduction with what it has.  Raises UserError for a program that does not fail.
     """
     if first.signature is None:
         raise UserError("the program does not fail", why=first.sentence, hint="nothing to minify")
     sought = replace(settings, sought=first.signature)
     kept = KeptAnswers(None) if fresh else kept_answers(sought, written)
-    work = _SourceWork(case, first.signature, warm, sought, kept, budget, progress)
+    work = _SourceWork(case, first.signature, warm, sought, kept, budget, progress, engine)
     complete = work.reduce()
     report = work.problem.answer(work.problem.current) or first
     tried = {name: len(edits(work.problem.current)) for name, edits in SINGLE_EDITS.items()} if complete else {}
@@ -96,7 +101,9 @@ class _SourceWork:
         kept: KeptAnswers,
         budget: Budget,
         progress: Progress,
+        engine: Engine | None,
     ) -> None:
+        self.engine = engine
         self.warm, self.progress = warm, progress
         self.settings, self.kept = settings, kept
         self.refused: set[object] = set()
@@ -106,14 +113,24 @@ class _SourceWork:
             accepts=lambda report: report.signature is not None and signature.matches(report.signature),
             valid=is_program,
             key=lambda candidate: candidate.text,
+            together=Together(self._ask_together, engine.workers) if engine and engine.workers > 1 else None,
         )
         allowed = Budget(budget.queries * SOURCE_QUERIES, budget.seconds)
         self.problem: SourceProblem = Problem(case, questions, len, allowed)
 
-    def _ask(self, candidate: SourceCase) -> RunReport:
+    def _ask_together(self, candidates: Sequence[SourceCase]) -> list[RunReport]:
+        assert self.engine is not None
+        self._tell()
+        ask = partial(asked_together, settings=self.settings, engine=self.engine)
+        return self.kept.answers([candidate.text for candidate in candidates], ask)
+
+    def _tell(self) -> None:
         if time.monotonic() - self.told > 5:
             self.told = time.monotonic()
             self.progress(f"{len(self.problem.current)} lines after {self.problem.queries} runs")
+
+    def _ask(self, candidate: SourceCase) -> RunReport:
+        self._tell()
         return self.kept.answer(candidate.text, lambda: self.warm.ask(candidate.text, self.settings))
 
     def _executed(self, candidate: SourceCase) -> frozenset[int]:
@@ -157,7 +174,9 @@ class _SourceWork:
     def _is_minimal(self) -> bool:
         """Try every single edit of the result; what the passes have asked is answered from memory."""
         for edits_of in SINGLE_EDITS.values():
-            for edit in edits_of(self.problem.current):
+            edits = edits_of(self.problem.current)
+            for place, edit in enumerate(edits):
+                self.problem.foresee(one.applied(self.problem.current) for one in edits[place:])
                 if self.problem.attempt(edit.applied(self.problem.current)):
                     self._all_edits()
                     return self._is_minimal()

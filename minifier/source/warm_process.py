@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Self, cast
 
@@ -37,10 +37,14 @@ class WarmProcessLost(PlumblineError):
 
 
 class WarmProcess:
-    """The parent's end.  Use it as a context; `ask` runs one program."""
+    """The parent's end.  Use it as a context; `ask` runs one program.
 
-    def __init__(self) -> None:
+    variables: of its environment, where they are to be others than here; None for one that is not to be set.
+    """
+
+    def __init__(self, variables: Mapping[str, str | None] | None = None) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._variables = variables or {}
 
     def __enter__(self) -> Self:
         return self
@@ -76,11 +80,13 @@ class WarmProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
+            chosen = {**os.environ, **self._variables}
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _SERVE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None if os.environ.get("PLUMBLINE_MINIFIER_DEBUG") else subprocess.DEVNULL,
+                env={name: value for name, value in chosen.items() if value is not None},
                 start_new_session=True,  # Ctrl-C is for the command, which then says what it has
             )
         return self._process

@@ -1,7 +1,9 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.minifier.reduce.engine import reduce
-from plumbline.minifier.reduce.problem import Budget, Problem, QueriesExhausted, Questions
+from plumbline.minifier.reduce.problem import Budget, Problem, QueriesExhausted, Questions, Together
 
 
 def text_problem(start: str, fails, budget=None):
@@ -64,3 +66,48 @@ def test_the_log_names_passes_that_changed_something():
     problem, _ = text_problem("aX", lambda text: "X" in text)
     reduce(problem, ((drop_each,),))
     assert [(step.name, step.size) for step in problem.log] == [("drop_each", 1)]
+
+
+def foreseeing(problem):
+    """`drop_each`, which says what it would attempt."""
+    place = 0
+    while place < len(problem.current):
+        text = problem.current
+        problem.foresee(text[:after] + text[after + 1 :] for after in range(place, len(text)))
+        if not problem.attempt(text[:place] + text[place + 1 :]):
+            place += 1
+
+
+def reduced(start, fails, count, budget=None):
+    """Reduce by `foreseeing` with a test of so many texts at once; return the problem and what was asked together."""
+    groups = []
+
+    def ask_all(texts):
+        groups.append(list(texts))
+        return [fails(text) for text in texts]
+
+    together = Together(ask_all, count) if count > 1 else None
+    asked = Questions(fails, bool, lambda text: "!" not in text, lambda text: text, together)
+    problem = Problem(start, asked, len, budget)
+    reduce(problem, ((foreseeing,),))
+    return problem, groups
+
+
+@given(st.text("ab!XY", min_size=1, max_size=12), st.integers(2, 5))
+def test_what_is_asked_together_leads_to_the_same_result(start, count):
+    def fails(text):
+        return text.count("X") >= min(1, start.count("X")) and len(text) % 3 != 1
+
+    alone, _ = reduced(start, fails, 1)
+    together, groups = reduced(start, fails, count)
+    assert together.current == alone.current
+    assert all(1 < len(group) <= count for group in groups)
+    texts = [text for group in groups for text in group]
+    assert len(texts) == len(set(texts))  # none twice
+    assert not any("!" in text for text in texts)
+
+
+def test_what_is_asked_together_counts_and_ends_with_the_budget():
+    problem, groups = reduced("abcdefghX", lambda text: len(text) == 9, 4, Budget(queries=6))
+    assert [len(group) for group in groups] == [4, 2]
+    assert problem.queries == 6
