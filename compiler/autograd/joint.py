@@ -7,8 +7,8 @@ because a zero in its place would be another program (0 * inf is nan, None is no
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -180,14 +180,11 @@ class _Run:
     def gradients(self, analysis: Analysis, tangents: Sequence[int]) -> tuple[list[int], list[fx.Node | None]]:
         """Record the gradients of some returned values; returns the inputs that may have one, and their nodes."""
         indexes = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
-        for index in indexes:
-            leaf: Any = self.primals[index]  # whose method has no types
-            leaf.register_hook(partial(self._note_arrival, index))
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
         _demand_checked_backward(self.recorder.graph)
         self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
         rules = python_shape_rules() if self.program.dynamic.labels else nullcontext()
-        with torch.inference_mode(False), rules, self.mode, self.recorder:
+        with torch.inference_mode(False), rules, self.mode, self.recorder, self._arrivals_noted(indexes):
             results = torch.autograd.grad(
                 [analysis.objects[index] for index in tangents],
                 [self.primals[index] for index in indexes],
@@ -196,6 +193,19 @@ class _Run:
             )
         self.worker.take(list(self.recorder.graph.nodes))
         return indexes, [None if g is None else self.recorder.node_of(g) for g in results]
+
+    @contextmanager
+    def _arrivals_noted(self, indexes: Sequence[int]) -> Iterator[None]:
+        """Note in which order gradients arrive; no hook stays: graphs keep these leaves, and a hook keeps this run."""
+        leaves: list[Any] = [self.primals[index] for index in indexes]  # whose method has no types
+        handles = [
+            leaf.register_hook(partial(self._note_arrival, index)) for index, leaf in zip(indexes, leaves, strict=True)
+        ]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
 
     def _note_arrival(self, index: int, gradient: torch.Tensor) -> None:
         del gradient
