@@ -119,3 +119,22 @@ def test_an_exception_behind_another():
     log.append("after")
 """
     )
+
+
+def test_an_exception_behind_a_member_of_a_group():
+    assert _plays_alike(
+        """
+    try:
+        raise TypeError
+    except TypeError:
+        try:
+            raising_inside(log)
+        except LookupError as error:
+            try:
+                missing
+            except* NameError as group:
+                group.exceptions
+        log.append("handled")
+    log.append("after")
+"""
+    )

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from typing import Any
+from weakref import ReferenceType, ref
 
 from ...constant import Constant
 from ...reasons import ATTRIBUTE
@@ -18,10 +19,15 @@ NONE = Constant(None)
 
 
 class GroupValue(ExceptionValue):
-    """An exception group; members: the exceptions inside, in order."""
+    """An exception group; members: the exceptions inside, in order.
+
+    tuple_of_members: of a group from outside.  looked_at: the tuple that the program holds of a group made here; not the
+    group holds it, which it refers to: what a handler lets go must be gone at once, as in Python.
+    """
 
     members: tuple[ExceptionValue, ...] = ()
     tuple_of_members: TupleValue | None = None
+    looked_at: ReferenceType[TupleValue] | None = None
 
     def message(self) -> Value:
         """Return the message it was made with, also where `args` has been assigned."""
@@ -29,9 +35,11 @@ class GroupValue(ExceptionValue):
 
     def exceptions(self) -> TupleValue:
         """Return the tuple of the members, which is the same at every look."""
-        if self.tuple_of_members is None:
-            self.tuple_of_members = _Members(self)
-        return self.tuple_of_members
+        known = self.tuple_of_members or (self.looked_at() if self.looked_at is not None else None)
+        if known is None:
+            known = _Members(self)
+            self.looked_at = ref(known)
+        return known
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give message and members."""
