@@ -239,6 +239,8 @@ class AtenRecorder(DispatchMode):
             if isinstance(value, torch.Tensor) and 0 in value.shape and _writes_out(func):
                 self._keep_value(value)  # it may grow, and then its earlier size is nowhere else
         result = fake_result(func, fake_args, fake_kwargs)
+        if isinstance(result, bool | int | float) and _are_known_numbers(fake_args):
+            return result  # a composition asks what it has made itself
         node = add_call(self.graph, func, node_args, node_kwargs)
         self._describe(node, result)
         if not torch.is_grad_enabled():
@@ -330,6 +332,11 @@ class AtenRecorder(DispatchMode):
                     set_value(node, value.detach())
                 elif isinstance(value, (tuple, list)):
                     set_value(node, map_leaves(tuple(value), _detached))
+
+
+def _are_known_numbers(args: tuple[object, ...]) -> bool:
+    tensors = [value for value in args if isinstance(value, FakeTensor)]
+    return bool(tensors) and all(tensor.constant is not None for tensor in tensors)
 
 
 def _writes_out(func: OpOverload) -> bool:

@@ -45,6 +45,9 @@ _UNTAGGED = frozenset(
     ).split()
 )
 
+# Of these a result without dimensions is a number that is known while a program is captured.
+_NUMBERS = frozenset({aten.scalar_tensor.default, aten.new_ones.default, aten.new_zeros.default})
+
 _VIEWS = frozenset({aten.view.default, aten._unsafe_view.default})
 
 # Not elementwise, or the gradients of such: where operands lie in other orders than row by row, each of these kernels
@@ -148,6 +151,8 @@ def corrected(target: object, args: Sequence[object], kwargs: Mapping[str, objec
         return _reduced_over_all(args, result)
     if target in _VIEWS:
         return _viewed(args[0], result)
+    if target in _NUMBERS:
+        return _with_its_number(target, args, kwargs, result)
     if target in _ASKED:
         result = _of_dtype(result, _asked_dtype(target, args))
     if target in _OF_NOTHING and _is_empty(args[0]):
@@ -167,12 +172,27 @@ def corrected_in(
     mode: FakeTensorMode, target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object
 ) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
-    ruled = target in _OF_THEIR_OWN or target in _VIEWS or target in _RULES
+    ruled = target in _NUMBERS or target in _OF_THEIR_OWN or target in _VIEWS or target in _RULES
     usual = not ruled and layout_of(target, args, kwargs) is None
     if usual and not _is_kernels_choice(target, args):
         return result
     with mode:
         return corrected(target, args, kwargs, result)
+
+
+def _with_its_number(
+    target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object], result: object
+) -> object:
+    """Return a fake tensor that knows its number, so that compositions which ask it back, as `cov` does, can go on."""
+    if not isinstance(result, FakeTensor) or result.dim() or result.device.type != "cpu":
+        return result
+    if any(map(is_symbolic, args)):
+        return result
+    mode: Any = result.fake_mode
+    with without_dispatch_modes(), torch.no_grad():
+        given = [torch.empty((), dtype=value.dtype) if isinstance(value, torch.Tensor) else value for value in args]
+        number = target(*given, **kwargs)
+    return mode.fake_tensor_converter.from_real_tensor(mode, number, make_constant=True)
 
 
 def lies_otherwise(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> bool:
