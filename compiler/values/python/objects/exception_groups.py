@@ -21,8 +21,8 @@ NONE = Constant(None)
 class GroupValue(ExceptionValue):
     """An exception group; members: the exceptions inside, in order.
 
-    tuple_of_members: of a group from outside.  looked_at: the tuple that the program holds of a group made here; not the
-    group holds it, which it refers to: what a handler lets go must be gone at once, as in Python.
+    tuple_of_members: of a group from outside.  looked_at: the tuple that the program holds of a group made here.  It
+    refers to the group, so the group does not hold it: what a handler lets go must be gone at once, as in Python.
     """
 
     members: tuple[ExceptionValue, ...] = ()
