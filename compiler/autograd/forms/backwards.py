@@ -15,6 +15,7 @@ from ...base.errors import CallersFailure, InternalError
 from ...base.events import Artifact, FellBack, is_recording, record, stage
 from ...base.locks import ForkedLock
 from ...base.options import Options
+from ...base.torch_facts import quiet_fake_runs
 from ...graph.checks import verify
 from ...graph.dynamic_sizes import with_size_inputs
 from ...graph.graph_failure import report_graph_failure
@@ -108,7 +109,7 @@ class Backwards:
             for fits, backward in forms:  # another thread may have been faster
                 if fits is None or fits(*sizes):
                     return backward
-            with undisturbed(), later_part(self.folder, "backward"):
+            with undisturbed(), later_part(self.folder, "backward"), quiet_fake_runs():
                 forms.append(self._make(pattern, sizes))
             return forms[-1][1]
 

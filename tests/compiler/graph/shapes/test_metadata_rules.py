@@ -19,6 +19,7 @@ from plumbline.compiler.graph.shapes.sized_call import RULES
 from plumbline.fuzz.operator_sweep.torch_samples import OPERATORS
 
 aten = torch.ops.aten
+RESIZING = ("upsample_bilinear2d", "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
 
 
 def hints(numbers) -> list[int]:
@@ -193,12 +194,17 @@ def run_each_rule(watch: Watch) -> None:
             ),
         ):
             call()
-        for order in (torch.contiguous_format, torch.channels_last):
-            image, gradient = (torch.randn(2, 3, size, 5).contiguous(memory_format=order) for size in (4, 8))
-            for kernel in (aten.upsample_bicubic2d, aten._upsample_bilinear2d_aa, aten._upsample_bicubic2d_aa):
-                backward = getattr(aten, f"{kernel.__name__}_backward")
-                kernel.default(image, [8, 5], False)
-                backward.default(gradient, [8, 5], [2, 3, 4, 5], False)
+        for order, (count, channels) in itertools.product(
+            (torch.contiguous_format, torch.channels_last), ((2, 3), (1, 3), (2, 1), (1, 1))
+        ):
+            image, gradient = (torch.randn(count, channels, size, 5).contiguous(memory_format=order) for size in (4, 8))
+            for name in RESIZING:
+                getattr(aten, name).default(image, [8, 5], False)
+                getattr(aten, f"{name}_backward").default(gradient, [8, 5], [count, channels, 4, 5], False)
+        for order in (torch.contiguous_format, torch.channels_last_3d):
+            volume, gradient = (torch.randn(2, 3, size, 5, 6).contiguous(memory_format=order) for size in (4, 8))
+            aten.upsample_trilinear3d.default(volume, [8, 5, 6], False)
+            aten.upsample_trilinear3d_backward.default(gradient, [8, 5, 6], [2, 3, 4, 5, 6], False)
         for kernel in (aten.upsample_nearest1d_backward, aten._upsample_nearest_exact1d_backward):
             kernel.default(torch.randn(2, 3, 8), [8], [2, 3, 4])
         aten.upsample_linear1d_backward.default(torch.randn(2, 3, 8), [8], [2, 3, 4], False)
