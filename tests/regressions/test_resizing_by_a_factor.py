@@ -1,4 +1,4 @@
-"""Images of dynamic sizes that are resized by a factor broke the graph, and a backward of one image told of a failure."""
+"""Images of dynamic sizes that are resized by a factor broke the graph; a backward of one image told of a failure."""
 
 import pytest
 import torch
