@@ -86,7 +86,6 @@ _NOT_GRAPH_FUNCTIONS = frozenset(
         "no_grad",
         "enable_grad",
         "vmap",
-        "cond",
         "unravel_index",
         "handle_torch_function",
         "has_torch_function",
@@ -96,7 +95,6 @@ _NOT_GRAPH_FUNCTIONS = frozenset(
         "use_deterministic_algorithms",
         "set_float32_matmul_precision",
         "init_num_threads",
-        "lu",
         "boolean_dispatch",
         "assert_int_or_pair",
         "sym_int",
@@ -112,15 +110,18 @@ _NOT_GRAPH_FUNCTIONS = frozenset(
         "get_default_dtype",
         "equal",
         "is_nonzero",
+        "triplet_margin_with_distance_loss",  # it calls a function of the program's
     }
 )
+_NO_OPERATIONS = (torch.cond, torch.lu)  # whose namesakes in torch.linalg are
 
 
 def _functions_of(namespace: types.ModuleType, names: list[str]) -> list[object]:
     functions = []
     for name in names:
         value = getattr(namespace, name, None)
-        if callable(value) and not isinstance(value, type) and name not in _NOT_GRAPH_FUNCTIONS:
+        usable = callable(value) and not isinstance(value, type) and name not in _NOT_GRAPH_FUNCTIONS
+        if usable and not any(value is other for other in _NO_OPERATIONS):
             functions.append(value)
     return functions
 
