@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plumbline.compiler.base.errors import PlumblineError
-from plumbline.oracle.harness.compilers import LADDER
+from plumbline.oracle.harness.compilers import rungs_below
 
 from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
@@ -127,8 +127,7 @@ def _first_wrong_stage(
 ) -> str:
     """Climb the ladder with a program that fails: the first backend that fails in the same way."""
     sought = replace(settings, sought=signature)
-    lower = LADDER[: LADDER.index(settings.backend)] if settings.backend in LADDER else ()
-    for backend in lower:
+    for backend in rungs_below(settings.backend):
         found = warm.ask(case.text, replace(sought, backend=backend)).signature
         if found is not None and signature is not None and signature.matches(found):
             return backend
