@@ -50,7 +50,7 @@ def tables_of(step: Callable[[Callable[..., Any]], object], left: Counter[tuple[
     tables: list[LaunchTable] = []
 
     def collect(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        lowered = lower_graph(with_example_values(part, inputs))
+        lowered = lower_graph(with_example_values(part, inputs), scans=True)
         plan = plan_execution(with_split_reductions(schedule(lowered, Options())))
         tables.append(write_launch_table(plan, DeviceFacts()))
         account = assigned_steps(plan, "triton", tables[-1].launched)

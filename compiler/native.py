@@ -157,7 +157,7 @@ def _compile(
 ) -> GraphStages:
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
-        lowered = lower_graph(gm, sizes, gate)
+        lowered = lower_graph(gm, sizes, gate, scans=options.kernel_language == "triton")
         if options.debug:
             record_program(lowered, "lowering")
         if gate is not None:

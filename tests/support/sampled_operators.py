@@ -26,7 +26,7 @@ from torch import fx
 
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.config import CONFIG
-from plumbline.compiler.base.events import FellBack, KernelLaunched, StepsAssigned, recording
+from plumbline.compiler.base.events import CompilerFailed, FellBack, KernelLaunched, StepsAssigned, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.comparison.noise import Noise
 from plumbline.compiler.comparison.values import same_bits, value_difference
@@ -78,7 +78,7 @@ def _rounds(scalar: object) -> bool:
     name, dtype = getattr(scalar, "name", ""), getattr(scalar, "dtype", torch.bool)
     if not dtype.is_floating_point:
         return False
-    is_sum = name == "reduce" and getattr(scalar, "kind", "") in ("sum", "prod")
+    is_sum = name in ("reduce", "scan") and getattr(scalar, "kind", "") in ("sum", "prod")
     return is_sum or (name in SCALAR_OPS and SCALAR_OPS[name].costly)
 
 
@@ -89,7 +89,7 @@ def held_to_c(account: LevelAccount) -> Callable[[fx.GraphModule, Sequence[objec
     """Return what makes a half of a graph: it runs at both levels at each call, and gives what C gives."""
 
     def compile_half(gm: fx.GraphModule, examples: Sequence[object]) -> Half:
-        program = lower_graph(gm)
+        program = lower_graph(gm, scans=True)
         if not any(isinstance(step, Loop) for step in program.steps):
             return checked_at_first(gm)
         with recording() as events:
@@ -183,16 +183,23 @@ def compare_cases(cases: Sequence[PreparedCase]) -> LevelAccount:
 
     family = make_family(backend, CONFIG.over_environment(), fullgraph=False, dynamic=False)
     compiled = compile_callable(program_of(cases), family)
+    with recording() as events:
+        _run(compiled, cases)
+    account.faults += [event.text() for event in events if isinstance(event, CompilerFailed)]
+    forget_sources()
+    return account
+
+
+def _run(program: Callable[[list[list[torch.Tensor]]], object], cases: Sequence[PreparedCase]) -> None:
+    """Run a program of calls forward and backward; every result is its own cotangent."""
     arguments = [case.fresh_inputs() for case in cases]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = compiled(arguments)
+        results = program(arguments)
         ends = [each for each in tensors_of(results) if each.requires_grad and each.grad_fn is not None]
         leaves = [each for each in tensors_of(arguments) if each.requires_grad]
         if ends and leaves:
             torch.autograd.grad(ends, leaves, [each.detach().clone() for each in ends], allow_unused=True)
-    forget_sources()
-    return account
 
 
 def cases_of(operator: str, dtype: str, samples: int) -> list[PreparedCase]:
@@ -210,7 +217,7 @@ def cases_of(operator: str, dtype: str, samples: int) -> list[PreparedCase]:
 
 def _works(case: PreparedCase) -> bool:
     try:
-        program_of([case])([case.fresh_inputs()])
+        _run(program_of([case]), [case])
     except Exception:  # whatever eager refuses, nobody has to compile
         return False
     return True
