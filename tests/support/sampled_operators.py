@@ -13,6 +13,8 @@ within the noise that `verify="run"` allows between stages.  At the level `trito
 from __future__ import annotations
 
 import argparse
+import contextlib
+import multiprocessing
 import re
 import sys
 import time
@@ -28,6 +30,7 @@ from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.config import CONFIG
 from plumbline.compiler.base.events import CompilerFailed, FellBack, KernelLaunched, StepsAssigned, recording
 from plumbline.compiler.base.options import Options
+from plumbline.compiler.codegen.triton.interpreted_segments import interpreted_kernels
 from plumbline.compiler.comparison.noise import Noise
 from plumbline.compiler.comparison.values import same_bits, value_difference
 from plumbline.compiler.graph.graph_interpreter import interpret
@@ -50,12 +53,13 @@ BATCH = 16  # cases in one compiled function
 
 @dataclass
 class LevelAccount:
-    """What a comparison found: results by how they agree, kernels launched, faults in words."""
+    """What a comparison found: results by how they agree, kernels launched, faults, processes that eager ended."""
 
     results: Counter[str] = field(default_factory=Counter)
     kernels: int = 0
     graphs: int = 0
     faults: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
 
     def add(self, other: LevelAccount) -> None:
         """Add what another comparison found."""
@@ -63,6 +67,7 @@ class LevelAccount:
         self.kernels += other.kernels
         self.graphs += other.graphs
         self.faults += other.faults
+        self.ended += other.ended
 
 
 def rounded(program: LoopProgram) -> set[str]:
@@ -82,6 +87,7 @@ def _rounds(scalar: object) -> bool:
     return is_sum or (name in SCALAR_OPS and SCALAR_OPS[name].costly)
 
 
+Say = Callable[[str], None]
 Half = Callable[..., tuple[object, ...]]
 
 
@@ -202,8 +208,11 @@ def _run(program: Callable[[list[list[torch.Tensor]]], object], cases: Sequence[
             torch.autograd.grad(ends, leaves, [each.detach().clone() for each in ends], allow_unused=True)
 
 
-def cases_of(operator: str, dtype: str, samples: int) -> list[PreparedCase]:
-    """Return calls that eager takes: the first samples as they are, and one in the other contexts."""
+def cases_of(operator: str, dtype: str, samples: int, say: Say = lambda text: None) -> list[PreparedCase]:
+    """Return calls that eager takes: the first samples as they are, and one in the other contexts.
+
+    say: told of each call before eager runs it, which may end the process.
+    """
     task = SweepTask(operator, dtype, dynamic=False, backend="triton")
     if operator in UNINITIALISED or dtype_of(dtype) not in OPERATORS[operator].supported_dtypes("cpu"):
         return []
@@ -212,10 +221,11 @@ def cases_of(operator: str, dtype: str, samples: int) -> list[PreparedCase]:
     asked = [SweepCase(task, number, "alone") for number in range(0, len(drawn), step)][:samples]
     asked += [SweepCase(task, len(drawn) // 2, context) for context in CONTEXTS[1:] if drawn]
     prepared = [prepare(case, drawn[case.sample]) for case in asked]
-    return [each for each in prepared if each is not None and _works(each)]
+    return [each for each in prepared if each is not None and _works(each, say)]
 
 
-def _works(case: PreparedCase) -> bool:
+def _works(case: PreparedCase, say: Say) -> bool:
+    say(f"eager: {case.case.key}")
     try:
         _run(program_of([case]), [case])
     except Exception:  # whatever eager refuses, nobody has to compile
@@ -223,12 +233,13 @@ def _works(case: PreparedCase) -> bool:
     return True
 
 
-def compare_operators(pairs: Sequence[tuple[str, str]], samples: int) -> LevelAccount:
+def compare_operators(pairs: Sequence[tuple[str, str]], samples: int, say: Say = lambda text: None) -> LevelAccount:
     """Return what both levels make of operators in dtypes; one that differs is tried again alone, to name it."""
-    cases = [case for operator, dtype in pairs for case in cases_of(operator, dtype, samples)]
+    cases = [case for operator, dtype in pairs for case in cases_of(operator, dtype, samples, say)]
     total = LevelAccount()
     for start in range(0, len(cases), BATCH):
         batch = cases[start : start + BATCH]
+        say(f"compiled: {batch[0].case.key} and those after it")
         try:
             account = compare_cases(batch)
         except Exception as error:
@@ -253,6 +264,28 @@ def _one_by_one(cases: Sequence[PreparedCase], together: LevelAccount) -> LevelA
     return total
 
 
+def compared_apart(operator: str, dtypes: Sequence[str], samples: int) -> LevelAccount:
+    """Do as `compare_operators` in a process of its own: where it dies in eager that is no fault, else it is one."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def work() -> None:
+        there.send(compare_operators([(operator, dtype) for dtype in dtypes], samples, there.send))
+
+    child = context.Process(target=work)
+    child.start()
+    there.close()
+    last: object = "started"
+    with contextlib.suppress(EOFError):
+        while not isinstance(last, LevelAccount):
+            last = here.recv()
+    child.join()
+    if isinstance(last, LevelAccount):
+        return last
+    what = f"{operator}: the process ended with {child.exitcode}; {last}"
+    return LevelAccount(ended=[what]) if str(last).startswith("eager:") else LevelAccount(faults=[what])
+
+
 def main() -> int:
     """Compare, and print the faults and a count; returns 1 where there is a fault."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -262,14 +295,16 @@ def main() -> int:
     parser.add_argument("--share", default="0,1", metavar="FIRST,STEP")
     parser.add_argument("--minutes", type=float, default=1e9)
     chosen = parser.parse_args()
+    torch.set_num_threads(1)  # before the first fork
+    interpreted_kernels()  # imported once, for all children
     first, step = map(int, chosen.share.split(","))
     names = [name for name in OPERATORS if re.search(chosen.op, name)][first::step]
     total, done, begun = LevelAccount(), 0, time.monotonic()
     for name in names:
         if time.monotonic() - begun > 60 * chosen.minutes:
             break
-        account = compare_operators([(name, dtype) for dtype in chosen.dtypes.split(",")], chosen.samples)
-        for fault in account.faults:
+        account = compared_apart(name, chosen.dtypes.split(","), chosen.samples)
+        for fault in (*account.faults, *account.ended):
             print(fault[:500], flush=True)
         total.add(account)
         done += 1
@@ -277,7 +312,7 @@ def main() -> int:
     agreed = ", ".join(f"{count} {how}" for how, count in sorted(total.results.items()))
     print(
         f"{done} of {len(names)} operators, {total.graphs} graphs, {total.kernels} launches; results: {agreed}; "
-        f"{len(total.faults)} faults"
+        f"{len(total.faults)} faults; eager ended {len(total.ended)} processes"
     )
     return 1 if total.faults else 0
 
