@@ -98,10 +98,14 @@ def held_to_c(account: LevelAccount) -> Callable[[fx.GraphModule, Sequence[objec
         program = lower_graph(gm, scans=True)
         if not any(isinstance(step, Loop) for step in program.steps):
             return checked_at_first(gm)
-        with recording() as events:
-            in_c = compile_graph(gm, examples, Options(strict=True))
-            in_triton = compile_graph(gm, examples, Options(strict=True, kernel_language="triton"))
         account.graphs += 1
+        try:
+            with recording() as events:
+                in_c = compile_graph(gm, examples, Options(strict=True))
+                in_triton = compile_graph(gm, examples, Options(strict=True, kernel_language="triton"))
+        except Exception as error:  # the whole compiler would run the graph eagerly, and nobody would know
+            account.faults.append(f"{type(error).__name__}: {error}, in a graph of {_operators(gm)}")
+            return checked_at_first(gm)
         assigned = [event for event in events if isinstance(event, StepsAssigned)]
         whole = [event.why for event in events if isinstance(event, FellBack) and event.operation == "graph"]
         if whole or [event.language for event in assigned] != ["c", "triton"]:
@@ -111,8 +115,12 @@ def held_to_c(account: LevelAccount) -> Callable[[fx.GraphModule, Sequence[objec
 
         def run(*inputs: object) -> tuple[object, ...]:
             wanted = _called(in_c, inputs)
-            with recording() as calls:
-                found = _called(in_triton, inputs)
+            try:
+                with recording() as calls:
+                    found = _called(in_triton, inputs)
+            except Exception as error:
+                account.faults.append(f"{type(error).__name__}: {error}, in a call of {_operators(gm)}")
+                return _called(in_c, inputs, copied=False)
             names = tuple(event.name for event in calls if isinstance(event, KernelLaunched))
             account.kernels += len(names)
             if names != launched:
