@@ -24,6 +24,7 @@ from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
+from .codegen.triton.captured_graphs import reasons_against
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
@@ -39,6 +40,7 @@ from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .runtime.cpu_features import cpu_features
+from .runtime.cuda_graphs import RecordedCall
 from .schedule.execution_plan import plan_execution
 from .schedule.left_to_aten import assigned_steps
 from .schedule.schedule import Pass, passes_in_force, schedule
@@ -180,8 +182,10 @@ def _compile(
         host = write_host(plan, timed=options.time_kernels)
         record(Artifact("codegen", "host.py", "python", host.text))
     written = c_text(plan, options, gate) if in_c else None
+    table = None
     if written is None:
-        segments, launched = triton_segments(plan, options)
+        segments, table = triton_segments(plan, options)
+        launched = table.launched
     else:
         segments = built_segments(written, options)
         launched = tuple(loop.name for segment in plan.segments for loop in segment.loops)
@@ -195,7 +199,16 @@ def _compile(
     compiled = bind(host, segments, GraphFallback(interpreted(gm), options.strict, report), note)
     if written is not None:
         _let_it_be_kept(compiled, gm, host, written)
+    if table is not None and options.cuda_graphs:
+        compiled = _recorded(compiled, reasons_against(plan, table, gm))
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
+
+
+def _recorded(compiled: Compiled, reasons: tuple[str, ...]) -> Compiled:
+    """Return a compiled graph that is recorded as a CUDA graph; where it cannot be, as it is, with the reasons told."""
+    for reason in reasons:
+        record(FellBack("cuda graph", reason))
+    return compiled if reasons else RecordedCall(compiled)
 
 
 def _let_it_be_kept(compiled: Compiled, gm: fx.GraphModule, host: HostProgram, written: CText) -> None:
