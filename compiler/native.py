@@ -25,6 +25,7 @@ from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
 from .codegen.triton.captured_graphs import reasons_against
+from .codegen.triton.cuda_segments import LaunchedSegment
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
@@ -182,10 +183,8 @@ def _compile(
         host = write_host(plan, timed=options.time_kernels)
         record(Artifact("codegen", "host.py", "python", host.text))
     written = c_text(plan, options, gate) if in_c else None
-    table = None
     if written is None:
-        segments, table = triton_segments(plan, options)
-        launched = table.launched
+        segments, launched = triton_segments(plan, options)
     else:
         segments = built_segments(written, options)
         launched = tuple(loop.name for segment in plan.segments for loop in segment.loops)
@@ -199,16 +198,17 @@ def _compile(
     compiled = bind(host, segments, GraphFallback(interpreted(gm), options.strict, report), note)
     if written is not None:
         _let_it_be_kept(compiled, gm, host, written)
-    if table is not None and options.cuda_graphs:
-        compiled = _recorded(compiled, reasons_against(plan, table, gm))
+    if written is None and options.cuda_graphs:
+        compiled = _recorded(compiled, reasons_against(plan, gm), segments)
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
 
 
-def _recorded(compiled: Compiled, reasons: tuple[str, ...]) -> Compiled:
+def _recorded(compiled: Compiled, reasons: tuple[str, ...], segments: Sequence[Callable[..., int]]) -> Compiled:
     """Return a compiled graph that is recorded as a CUDA graph; where it cannot be, as it is, with the reasons told."""
     for reason in reasons:
         record(FellBack("cuda graph", reason))
-    return compiled if reasons else RecordedCall(compiled)
+    launched = [segment for segment in segments if isinstance(segment, LaunchedSegment)]
+    return compiled if reasons else RecordedCall(compiled, lambda: sum(each.fault() for each in launched) > 0)
 
 
 def _let_it_be_kept(compiled: Compiled, gm: fx.GraphModule, host: HostProgram, written: CText) -> None:

@@ -15,7 +15,6 @@ from ...graph.node_values import placeholders
 from ...loops.ir import Extern
 from ...schedule.execution_plan import ExecutionPlan
 from ...schedule.left_to_aten import Reason, reason_of
-from .launch_table import LaunchTable
 
 _WAITING = {Reason.DATA, Reason.NUMBER, Reason.LINEAR_ALGEBRA, Reason.SUBGRAPH}
 _WORDS = {
@@ -28,15 +27,15 @@ _WORDS = {
 }
 
 
-def reasons_against(plan: ExecutionPlan, table: LaunchTable, gm: fx.GraphModule) -> tuple[str, ...]:
+def reasons_against(plan: ExecutionPlan, gm: fx.GraphModule) -> tuple[str, ...]:
     """Return in words why a graph cannot be recorded; nothing where it can.
 
     gm: the graph that the plan is of, whose inputs have example values.
     """
-    return tuple(dict.fromkeys(_reasons(plan, table, gm)))
+    return tuple(dict.fromkeys(_reasons(plan, gm)))
 
 
-def _reasons(plan: ExecutionPlan, table: LaunchTable, gm: fx.GraphModule) -> Iterator[str]:
+def _reasons(plan: ExecutionPlan, gm: fx.GraphModule) -> Iterator[str]:
     program = plan.program
     if program.device.type != "cuda":
         yield f"its tensors are on {program.device}"
@@ -46,8 +45,6 @@ def _reasons(plan: ExecutionPlan, table: LaunchTable, gm: fx.GraphModule) -> Ite
         device = getattr(node.meta.get("val"), "device", None)
         if device is not None and device != program.device:
             yield f"input {node.name} is on {device}"
-    if any(kernel.needs_flag for kernel in table.kernels):
-        yield "the host waits for kernels that look up places or divide whole numbers: they report what is wrong"
     roots: dict[str, str] = {}  # of views, by name: whose memory they share
     for step in plan.steps:
         if not isinstance(step, Extern):

@@ -13,7 +13,7 @@ from ...runtime.cuda_driver import CudaDriver
 from ...schedule.execution_plan import ExecutionPlan
 from .cuda_segments import Gpu, cuda_segments
 from .interpreted_segments import INTERPRETED, interpreted_segments
-from .launch_table import LaunchTable, table_text, write_launch_table
+from .launch_table import table_text, write_launch_table
 from .tiles import DeviceFacts
 
 LANGUAGES = ("c", "triton")
@@ -37,8 +37,8 @@ def language_of(plan: ExecutionPlan, options: Options) -> str:
     return asked or "c"
 
 
-def triton_segments(plan: ExecutionPlan, options: Options) -> tuple[list[Callable[..., int]], LaunchTable]:
-    """Return the segments as functions of addresses and sizes, and the table of what they launch.
+def triton_segments(plan: ExecutionPlan, options: Options) -> tuple[list[Callable[..., int]], tuple[str, ...]]:
+    """Return the segments as functions of addresses and sizes, and the names of the kernels that they launch in order.
 
     Raises Unsupported where there is no Triton, or no driver for the program's device, and BuildError for a refused
     kernel.
@@ -49,9 +49,9 @@ def triton_segments(plan: ExecutionPlan, options: Options) -> tuple[list[Callabl
         table = write_launch_table(plan, INTERPRETED if gpu is None else facts_of(device))
         record(Artifact("codegen", "graph.triton.py", "python", table_text(table)))
     if gpu is None:
-        return interpreted_segments(plan, table), table
+        return interpreted_segments(plan, table), table.launched
     with stage("build"):
-        return cuda_segments(plan, table, gpu, options), table
+        return cuda_segments(plan, table, gpu, options), table.launched
 
 
 def gpu_of(device: torch.device) -> Gpu:

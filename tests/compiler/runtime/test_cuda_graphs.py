@@ -55,7 +55,7 @@ def fresh(kept: list[torch.Tensor]) -> torch.Tensor:
 
 def test_a_call_is_recorded_after_it_was_made_twice_and_nothing_is_overwritten() -> None:
     device, kept, weight = StandIn(), list[torch.Tensor](), torch.randn(4)
-    call = RecordedCall(doubled, device)
+    call = RecordedCall(doubled, device=device)
     with recording() as events:
         held = [(check(call, x := fresh(kept), weight), doubled(x, weight)) for _ in range(6)]
     assert (device.recorded, device.replays) == (1, 6 - WARM_CALLS)
@@ -68,7 +68,7 @@ def test_a_call_is_recorded_after_it_was_made_twice_and_nothing_is_overwritten()
 
 def test_an_input_that_moves_is_copied_from_then_on() -> None:
     device, x, weight = StandIn(), torch.randn(4), torch.randn(4)
-    call = RecordedCall(doubled, device)
+    call = RecordedCall(doubled, device=device)
     for _ in range(4):
         check(call, x, weight)
     other = torch.randn(4)
@@ -79,7 +79,7 @@ def test_an_input_that_moves_is_copied_from_then_on() -> None:
 
 def test_after_too_many_recordings_it_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     device, kept = StandIn(), list[torch.Tensor]()
-    call = RecordedCall(doubled, device)
+    call = RecordedCall(doubled, device=device)
     monkeypatch.setattr(cuda_graphs, "MOST_RECORDINGS", 1)
     x, weight = torch.randn(4), torch.randn(4)
     for _ in range(3):
@@ -95,7 +95,7 @@ def test_after_too_many_recordings_it_runs_as_it_is(monkeypatch: pytest.MonkeyPa
 
 def test_another_layout_goes_as_before_and_leaves_the_recording() -> None:
     device, x, weight = StandIn(), torch.randn(4), torch.randn(4)
-    call = RecordedCall(doubled, device)
+    call = RecordedCall(doubled, device=device)
     for _ in range(3):
         check(call, x, weight)
     replays = device.replays
@@ -109,7 +109,7 @@ def test_another_layout_goes_as_before_and_leaves_the_recording() -> None:
 @pytest.mark.parametrize("error", ["CUDA out of memory.", "operation not permitted when stream is capturing"])
 def test_what_cannot_be_recorded_runs_as_it_is_and_says_why(error: str) -> None:
     device, x, weight = StandIn(error=error), torch.randn(4), torch.randn(4)
-    call = RecordedCall(doubled, device)
+    call = RecordedCall(doubled, device=device)
     with recording() as events:
         for _ in range(5):
             check(call, x, weight)
@@ -118,7 +118,7 @@ def test_what_cannot_be_recorded_runs_as_it_is_and_says_why(error: str) -> None:
 
 def test_a_result_with_gaps_is_not_recorded() -> None:
     x = torch.randn(4)
-    call = RecordedCall(lambda x: (torch.empty(8)[::2].copy_(x),), StandIn())
+    call = RecordedCall(lambda x: (torch.empty(8)[::2].copy_(x),), device=StandIn())
     with recording() as events:
         results = [call(x)[0] for _ in range(4)]
     assert [event.why for event in events if isinstance(event, FellBack)] == [
@@ -128,3 +128,38 @@ def test_a_result_with_gaps_is_not_recorded() -> None:
         assert isinstance(result, torch.Tensor)
         assert torch.equal(result, x)
         assert result.stride() == (2,)
+
+
+def test_what_a_kernel_reports_is_found_out_by_a_call_as_it_is() -> None:
+    faults: list[bool] = []
+
+    def looked_up(table: torch.Tensor, place: torch.Tensor) -> tuple[object, ...]:
+        faults[:] = [bool(place >= 4)]  # what the kernels of a launch would leave in their flag
+        if faults[0] and not device.replaying:
+            raise IndexError("index out of range")
+        return (table[place.clamp(max=3)],)
+
+    class Replaying(StandIn):
+        replaying = False
+
+        def __call__(self, call: Callable[[], tuple[object, ...]]) -> tuple[Replay, tuple[object, ...]]:
+            replay, results = super().__call__(call)
+
+            def marked() -> None:
+                self.replaying = True
+                replay()
+                self.replaying = False
+
+            return marked, results
+
+    device = Replaying()
+    call = RecordedCall(looked_up, lambda: faults[0], device)
+    table, place = torch.arange(4), torch.tensor(2)
+    for _ in range(4):
+        assert call(table, place) == (2,)
+    place.fill_(4)
+    with pytest.raises(IndexError):
+        call(table, place)
+    place.fill_(1)
+    assert call(table, place) == (1,)
+    assert device.recorded == 1
