@@ -7,10 +7,10 @@
 Parts, in this order: `bandwidth` (a copy of 1 GB), `kernels` (run time of 14 programs, and the share of that bandwidth
 which the bytes that each must move amount to), `models` (six, inference and training), `graphs` (inference by CUDA
 graphs: stock's `reduce-overhead`, ours by its option `cuda_graphs`, and captured by hand; dry, what speaks against
-recording on a CPU) and `cold` (the first call in a process of its own with empty caches).  Eager, ours and stock take turns; times are of CUDA events, medians of rounds.
-Each row is a line of JSON, written when it is known: a run that is cut short keeps what it has, and what was not
-reached is a row that says so.  A row of ours names how many kernels were launched, what was left to ATen and for what
-reason, and how far the answer is from eager's.
+recording on a CPU) and `cold` (the first call in a process of its own with empty caches).  Eager, ours and stock take
+turns; times are of CUDA events, medians of rounds.  Each row is a line of JSON, written when it is known: a run that is
+cut short keeps what it has, and what was not reached is a row that says so.  A row of ours names how many kernels were
+launched, what was left to ATen and for what reason, and how far the answer is from eager's.
 """
 
 from __future__ import annotations

@@ -43,10 +43,11 @@ class Gpu:
     stream: CurrentStream = current_cuda_stream
 
 
-def request_of(kernel: TritonKernel, capability: int, *, aligned: bool = True) -> KernelRequest:
+def request_of(kernel: TritonKernel, capability: int | str, *, aligned: bool = True) -> KernelRequest:
     """Return what is built of a kernel; aligned: for addresses that are multiples of 16."""
     places = tuple(number for number, kind in enumerate(kernel.signature) if kind.startswith("*") and aligned)
-    return KernelRequest(kernel.module, kernel.signature, kernel.tiling.warps, places, capability)
+    module = kernel.module_for("cuda" if isinstance(capability, int) else "hip")
+    return KernelRequest(module, kernel.signature, kernel.tiling.warps, places, capability)
 
 
 class CudaKernels:

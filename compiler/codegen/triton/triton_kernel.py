@@ -45,7 +45,11 @@ class TritonKernel:
     @property
     def module(self) -> str:
         """The text of a whole Python module with the function `kernel`."""
-        return f"{HEADER}{LIBRARY}\n\n{self.text}"
+        return self.module_for("cuda")
+
+    def module_for(self, maker: str) -> str:
+        """Return the module for the GPUs of a maker, `cuda` or `hip`, whose functions of mathematics are others."""
+        return f"{HEADER.format(maker=maker)}{LIBRARY}\n\n{self.text}"
 
 
 def write_triton_kernel(loop: Loop, buffers: Mapping[str, Buffer], device: DeviceFacts) -> TritonKernel:
