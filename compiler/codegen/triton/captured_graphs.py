@@ -27,6 +27,17 @@ _WORDS = {
 }
 
 
+def _dropout(step: Extern) -> object:
+    """Return the probability with which attention drops weights, None where it is not said."""
+    schema = getattr(step.target, "_schema", None)
+    for number, argument in enumerate(schema.arguments if schema is not None else ()):
+        if argument.name == "dropout_p":
+            return (
+                step.args[number] if number < len(step.args) else step.kwargs.get("dropout_p", argument.default_value)
+            )
+    return None
+
+
 def reasons_against(plan: ExecutionPlan, gm: fx.GraphModule) -> tuple[str, ...]:
     """Return in words why a graph cannot be recorded; nothing where it can.
 
@@ -52,7 +63,7 @@ def _reasons(plan: ExecutionPlan, gm: fx.GraphModule) -> Iterator[str]:
         reason = reason_of(step)
         if reason in _WAITING or reason in (Reason.DRAW, Reason.WRITE):
             yield f"{step.target}: {_WORDS[reason]}"
-        elif step.ordered:
+        elif step.ordered and not (reason is Reason.ATTENTION and _dropout(step) == 0):
             yield f"{step.target}: it must keep its place among other calls"
         for source in step.alias_of[:1]:
             roots |= {name: roots.get(source, source) for name in step.results if name}

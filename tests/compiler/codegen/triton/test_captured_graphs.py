@@ -64,6 +64,15 @@ def test_what_speaks_against_it_is_said(name: str) -> None:
     assert any(words in reason for reason in found), found
 
 
+@pytest.mark.parametrize("probability", [0.0, 0.5])
+def test_attention_draws_only_where_it_drops(probability: float) -> None:
+    x = torch.randn(1, 2, 4, 8)
+    gm = trace(lambda x: torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=probability), (x,))
+    found = reasons_against(plan_execution(schedule(lower_graph(gm), Options())), gm)
+    assert (len(found) == 1) is (probability == 0), found
+    assert "its tensors are on cpu" in found
+
+
 def test_inputs_on_the_cpu_speak_against_it() -> None:
     (reason,) = reasons(lambda x, y: x * 2, "cuda", "cpu")
     assert reason == "input input_1 is on cpu"
