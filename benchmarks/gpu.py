@@ -130,9 +130,14 @@ def medians(calls: dict[str, Call], run: Run) -> dict[str, float]:
 
 
 def distance(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> float:
-    """Return the greatest difference in units of the greatest value of each tensor."""
+    """Return the greatest difference in units of the greatest value of each tensor.
+
+    A tensor that is nothing but rounding (the gradient of a key's bias, which is zero) counts in units of one rounding
+    of the greatest value of all.
+    """
+    least = 1.2e-7 * max(float(each.double().abs().max()) for each in wanted)
     pairs = zip(found, wanted, strict=True)
-    return max(float((a.double() - b.double()).abs().max() / b.double().abs().max().clamp(min=1e-9)) for a, b in pairs)
+    return max(float((a.double() - b.double()).abs().max() / b.double().abs().max().clamp(min=least)) for a, b in pairs)
 
 
 def account(events: list[Event]) -> dict[str, Any]:
