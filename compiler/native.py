@@ -24,7 +24,7 @@ from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
-from .codegen.triton.captured_graphs import reasons_against
+from .codegen.triton.graph_recording import reasons_against
 from .codegen.triton.cuda_segments import LaunchedSegment
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
@@ -41,7 +41,7 @@ from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .runtime.cpu_features import cpu_features
-from .runtime.cuda_graphs import RecordedCall
+from .runtime.cuda_graphs import ReplayedCall
 from .schedule.execution_plan import plan_execution
 from .schedule.left_to_aten import assigned_steps
 from .schedule.schedule import Pass, passes_in_force, schedule
@@ -208,7 +208,7 @@ def _recorded(compiled: Compiled, reasons: tuple[str, ...], segments: Sequence[C
     for reason in reasons:
         record(FellBack("cuda graph", reason))
     launched = [segment for segment in segments if isinstance(segment, LaunchedSegment)]
-    return compiled if reasons else RecordedCall(compiled, lambda: sum(each.fault() for each in launched) > 0)
+    return compiled if reasons else ReplayedCall(compiled, lambda: sum(each.fault() for each in launched) > 0)
 
 
 def _let_it_be_kept(compiled: Compiled, gm: fx.GraphModule, host: HostProgram, written: CText) -> None:

@@ -60,7 +60,7 @@ def _layouts(tensors: Sequence[torch.Tensor]) -> list[object]:
 
 
 @dataclass(slots=True)
-class RecordedCall:
+class ReplayedCall:
     """A call with the meaning of `call`, recorded when it has been made twice; tensors of another layout go as before.
 
     faults: asked after each launch, whether a kernel met something that eager raises for; then the call runs once more

@@ -8,7 +8,7 @@ import torch
 
 from plumbline.compiler.base.events import FellBack, GraphRecorded, recording
 from plumbline.compiler.runtime import cuda_graphs
-from plumbline.compiler.runtime.cuda_graphs import MOST_RECORDINGS, WARM_CALLS, RecordedCall, Replay
+from plumbline.compiler.runtime.cuda_graphs import MOST_RECORDINGS, WARM_CALLS, ReplayedCall, Replay
 
 
 @dataclass
@@ -40,7 +40,7 @@ def doubled(x: torch.Tensor, weight: torch.Tensor) -> tuple[object, ...]:
     return (x * weight, x + weight)
 
 
-def check(call: RecordedCall, x: torch.Tensor, weight: torch.Tensor) -> tuple[object, ...]:
+def check(call: ReplayedCall, x: torch.Tensor, weight: torch.Tensor) -> tuple[object, ...]:
     found = call(x, weight)
     for one, want in zip(found, doubled(x, weight), strict=True):
         torch.testing.assert_close(one, want)
@@ -55,7 +55,7 @@ def fresh(kept: list[torch.Tensor]) -> torch.Tensor:
 
 def test_a_call_is_recorded_after_it_was_made_twice_and_nothing_is_overwritten() -> None:
     device, kept, weight = StandIn(), list[torch.Tensor](), torch.randn(4)
-    call = RecordedCall(doubled, device=device)
+    call = ReplayedCall(doubled, device=device)
     with recording() as events:
         held = [(check(call, x := fresh(kept), weight), doubled(x, weight)) for _ in range(6)]
     assert (device.recorded, device.replays) == (1, 6 - WARM_CALLS)
@@ -68,7 +68,7 @@ def test_a_call_is_recorded_after_it_was_made_twice_and_nothing_is_overwritten()
 
 def test_an_input_that_moves_is_copied_from_then_on() -> None:
     device, x, weight = StandIn(), torch.randn(4), torch.randn(4)
-    call = RecordedCall(doubled, device=device)
+    call = ReplayedCall(doubled, device=device)
     for _ in range(4):
         check(call, x, weight)
     other = torch.randn(4)
@@ -79,7 +79,7 @@ def test_an_input_that_moves_is_copied_from_then_on() -> None:
 
 def test_after_too_many_recordings_it_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     device, kept = StandIn(), list[torch.Tensor]()
-    call = RecordedCall(doubled, device=device)
+    call = ReplayedCall(doubled, device=device)
     monkeypatch.setattr(cuda_graphs, "MOST_RECORDINGS", 1)
     x, weight = torch.randn(4), torch.randn(4)
     for _ in range(3):
@@ -95,7 +95,7 @@ def test_after_too_many_recordings_it_runs_as_it_is(monkeypatch: pytest.MonkeyPa
 
 def test_another_layout_goes_as_before_and_leaves_the_recording() -> None:
     device, x, weight = StandIn(), torch.randn(4), torch.randn(4)
-    call = RecordedCall(doubled, device=device)
+    call = ReplayedCall(doubled, device=device)
     for _ in range(3):
         check(call, x, weight)
     replays = device.replays
@@ -109,7 +109,7 @@ def test_another_layout_goes_as_before_and_leaves_the_recording() -> None:
 @pytest.mark.parametrize("error", ["CUDA out of memory.", "operation not permitted when stream is capturing"])
 def test_what_cannot_be_recorded_runs_as_it_is_and_says_why(error: str) -> None:
     device, x, weight = StandIn(error=error), torch.randn(4), torch.randn(4)
-    call = RecordedCall(doubled, device=device)
+    call = ReplayedCall(doubled, device=device)
     with recording() as events:
         for _ in range(5):
             check(call, x, weight)
@@ -118,7 +118,7 @@ def test_what_cannot_be_recorded_runs_as_it_is_and_says_why(error: str) -> None:
 
 def test_a_result_with_gaps_is_not_recorded() -> None:
     x = torch.randn(4)
-    call = RecordedCall(lambda x: (torch.empty(8)[::2].copy_(x),), device=StandIn())
+    call = ReplayedCall(lambda x: (torch.empty(8)[::2].copy_(x),), device=StandIn())
     with recording() as events:
         results = [call(x)[0] for _ in range(4)]
     assert [event.why for event in events if isinstance(event, FellBack)] == [
@@ -153,7 +153,7 @@ def test_what_a_kernel_reports_is_found_out_by_a_call_as_it_is() -> None:
             return marked, results
 
     device = Replaying()
-    call = RecordedCall(looked_up, lambda: faults[0], device)
+    call = ReplayedCall(looked_up, lambda: faults[0], device)
     table, place = torch.arange(4), torch.tensor(2)
     for _ in range(4):
         assert call(table, place) == (2,)
