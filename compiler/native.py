@@ -24,8 +24,8 @@ from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
-from .codegen.triton.graph_recording import reasons_against
 from .codegen.triton.cuda_segments import LaunchedSegment
+from .codegen.triton.graph_recording import reasons_against
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes

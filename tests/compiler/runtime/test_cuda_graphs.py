@@ -8,7 +8,7 @@ import torch
 
 from plumbline.compiler.base.events import FellBack, GraphRecorded, recording
 from plumbline.compiler.runtime import cuda_graphs
-from plumbline.compiler.runtime.cuda_graphs import MOST_RECORDINGS, WARM_CALLS, ReplayedCall, Replay
+from plumbline.compiler.runtime.cuda_graphs import MOST_RECORDINGS, WARM_CALLS, Replay, ReplayedCall
 
 
 @dataclass
