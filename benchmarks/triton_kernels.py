@@ -3,7 +3,7 @@
 Needs triton and no GPU: kernels are built for the capabilities named (`--for 80 90 100 gfx942`).  Models have their
 real widths and two layers.  Each row says how many kernels a model has, how many of them differ, the CPU seconds of
 building those, the most registers and shared bytes of one, and how many break a rule of `kernel_checks`; of AMD's, the
-rule about spilled registers and those about sizes.  At the end: the calls that
+rules about spilled registers and shared memory.  At the end: the calls that
 are left to ATen, by reason.  `--only-left` builds nothing and prints those alone.
 
     python benchmarks/triton_kernels.py                   all models, sm_80 and sm_90

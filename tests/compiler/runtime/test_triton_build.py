@@ -55,7 +55,7 @@ def test_kernels_are_built_for_newer_and_for_other_gpus(capability: int | str) -
     for request, built in zip(requests, build_kernels(requests, Options()), strict=True):
         assert list(faults_of(request, built)) == []
         assert built.cubin.startswith(b"\x7fELF")
-        assert 0 < built.registers <= 128
+        assert built.registers > 0
         assert ("amdgcn" in built.ptx) is isinstance(capability, str)
     planted = replace(built, spills=8)
     assert list(faults_of(request, planted)) == ["8 bytes of registers are spilled"]
