@@ -118,7 +118,7 @@ def embedding(device: str, dry: bool) -> Case:
 
 
 def running_sum(device: str, dry: bool) -> Case:
-    """cumsum between two operators; ATen runs the sum."""
+    """cumsum between two operators."""
     x = drawn(device, *_rows(dry))
     return Case(lambda x: (x * 2).cumsum(-1) + 1, (x,), traffic=_moved(x, x))
 

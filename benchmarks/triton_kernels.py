@@ -1,8 +1,9 @@
 """Build every distinct Triton kernel of some models, forward and backward, and check the machine code of each.
 
-Needs triton and no GPU: kernels are built for the capabilities named (`--for 80 90`).  Models have their real widths
-and two layers.  Each row says how many kernels a model has, how many of them differ, the CPU seconds of building those,
-the most registers and shared bytes of one, and how many break a rule of `kernel_checks`.  At the end: the calls that
+Needs triton and no GPU: kernels are built for the capabilities named (`--for 80 90 100 gfx942`).  Models have their
+real widths and two layers.  Each row says how many kernels a model has, how many of them differ, the CPU seconds of
+building those, the most registers and shared bytes of one, and how many break a rule of `kernel_checks`; of AMD's, the
+rules about spilled registers and shared memory.  At the end: the calls that
 are left to ATen, by reason.  `--only-left` builds nothing and prints those alone.
 
     python benchmarks/triton_kernels.py                   all models, sm_80 and sm_90
@@ -50,7 +51,7 @@ def tables_of(step: Callable[[Callable[..., Any]], object], left: Counter[tuple[
     tables: list[LaunchTable] = []
 
     def collect(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        lowered = lower_graph(with_example_values(part, inputs))
+        lowered = lower_graph(with_example_values(part, inputs), scans=True)
         plan = plan_execution(with_split_reductions(schedule(lowered, Options())))
         tables.append(write_launch_table(plan, DeviceFacts()))
         account = assigned_steps(plan, "triton", tables[-1].launched)
@@ -154,8 +155,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--only-left", action="store_true")
-    parser.add_argument("--for", dest="capabilities", nargs="+", type=int, default=[80, 90])
+    parser.add_argument("--for", dest="capabilities", nargs="+", default=["80", "90"])
     chosen = parser.parse_args()
+    capabilities = [int(each) if each.isdigit() else each for each in chosen.capabilities]
     left: Counter[tuple[str, str]] = Counter()
     print(f"{'model':28}{'kernels':>8}{'distinct':>9}{'launches':>9}{'CPU s':>8}{'registers':>10}{'shared':>8}  faults")
     for name in chosen.models or MODELS:
@@ -164,7 +166,7 @@ def main() -> None:
         if chosen.only_left:
             continue
         kernels = [kernel for table in tables for kernel in table.kernels]
-        requests = [request_of(kernel, capability) for kernel in kernels for capability in chosen.capabilities]
+        requests = [request_of(kernel, capability) for kernel in kernels for capability in capabilities]
         start, began = cpu_seconds(), time.perf_counter()
         built = build_kernels(requests, Options(disk_cache=False), name)
         faults = [
@@ -174,13 +176,13 @@ def main() -> None:
         ]
         launches = sum(len(segment) for table in tables for segment in table.segments)
         print(
-            f"{name:28}{len(kernels):8}{len({request.key for request in requests}) // len(chosen.capabilities):9}"
+            f"{name:28}{len(kernels):8}{len({request.key for request in requests}) // len(capabilities):9}"
             f"{launches:9}{cpu_seconds() - start:8.1f}{max(each.registers for each in built):10}"
             f"{max(each.shared for each in built):8}  {len(faults)}   ({time.perf_counter() - began:.0f} s)",
             flush=True,
         )
         for request, fault in faults:
-            print(f"    sm_{request.capability}: {fault}\n{request.text.split('def kernel')[1][:600]}")
+            print(f"    {request.capability}: {fault}\n{request.text.split('def kernel')[1][:600]}")
     for (reason, operation), count in sorted(left.items()):
         print(f"left to ATen: {reason:12}{operation:60}{count:5}")
 

@@ -24,6 +24,8 @@ from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
+from .codegen.triton.cuda_segments import LaunchedSegment
+from .codegen.triton.graph_recording import reasons_against
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
@@ -39,6 +41,7 @@ from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .runtime.cpu_features import cpu_features
+from .runtime.cuda_graphs import ReplayedCall
 from .schedule.execution_plan import plan_execution
 from .schedule.left_to_aten import assigned_steps
 from .schedule.schedule import Pass, passes_in_force, schedule
@@ -157,7 +160,7 @@ def _compile(
 ) -> GraphStages:
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
-        lowered = lower_graph(gm, sizes, gate)
+        lowered = lower_graph(gm, sizes, gate, scans=options.kernel_language == "triton")
         if options.debug:
             record_program(lowered, "lowering")
         if gate is not None:
@@ -195,7 +198,17 @@ def _compile(
     compiled = bind(host, segments, GraphFallback(interpreted(gm), options.strict, report), note)
     if written is not None:
         _let_it_be_kept(compiled, gm, host, written)
+    if written is None and options.cuda_graphs:
+        compiled = _recorded(compiled, reasons_against(plan, gm), segments)
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
+
+
+def _recorded(compiled: Compiled, reasons: tuple[str, ...], segments: Sequence[Callable[..., int]]) -> Compiled:
+    """Return a compiled graph that is recorded as a CUDA graph; where it cannot be, as it is, with the reasons told."""
+    for reason in reasons:
+        record(FellBack("cuda graph", reason))
+    launched = [segment for segment in segments if isinstance(segment, LaunchedSegment)]
+    return compiled if reasons else ReplayedCall(compiled, lambda: sum(each.fault() for each in launched) > 0)
 
 
 def _let_it_be_kept(compiled: Compiled, gm: fx.GraphModule, host: HostProgram, written: CText) -> None:

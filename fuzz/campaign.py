@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.minifier.engines.engine_places import Engine
-from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest
+from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest, rungs_below
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
 from .corpus import save
@@ -287,7 +287,7 @@ class _Hunt:
     def _stage(self, trial: TrialResult) -> str:
         """Return the first backend of the ladder that fails in this way, the campaign's own if no earlier one does."""
         backend = self.report.backend
-        for lower in LADDER[: LADDER.index(backend)] if backend in LADDER else ():
+        for lower in rungs_below(backend):
             if lower in self.compiler.backends and same_failure(self._try(trial.example, lower), trial):
                 return lower
         return backend
@@ -296,7 +296,7 @@ class _Hunt:
         """Return which stage of our own compiler departs."""
         if self.report.compiler != "plumbline" or stage == LADDER[0]:
             return ""
-        return self._asked_apart(trial.example, self.mode.departing_stage)
+        return self._asked_apart(trial.example, lambda example: self.mode.departing_stage(example, stage))
 
     def _culprit(self, trial: TrialResult) -> str:
         """Return which step of our own compiler is to blame."""

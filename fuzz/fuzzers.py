@@ -45,7 +45,7 @@ class Fuzzer:
     simpler: smaller variants of a shrunk one.
     script: an example as a stand-alone script.  read: plain data to an example; raises UserError.
     foretell: what an example would reach, before it is tried, see coverage/behaviours.py.
-    departing_stage: the stage of our own compiler that departs first, in words; empty where none does.
+    departing_stage: the stage of our own compiler that departs first under a backend, in words; empty where none does.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Fuzzer:
     script: Callable[[Any, str, str, Verdict], str]
     read: Callable[[object], Any]
     foretell: Callable[[Any], Behaviours]
-    departing_stage: Callable[[Any], str] = lambda example: ""
+    departing_stage: Callable[[Any, str], str] = lambda example, backend: ""
 
 
 def _try_program(program: TransformProgram, compiler: CompilerUnderTest, backend: str) -> TrialResult:

@@ -143,8 +143,8 @@ class _FailingGraph:
 
 def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, options: MinifyOptions) -> _FailingGraph:
     """Return the first captured graph that fails by itself in the same way as the call."""
-    first_level = options.after or ("aot" if stage == "inductor" else "dynamo")
-    levels = [first_level] if stage == "inductor" else ["dynamo"]
+    native = stage in ("inductor", "triton")
+    levels = [options.after or "aot"] if native else ["dynamo"]
     if "dynamo" not in levels:
         levels.append("dynamo")  # the fault may lie between the stages, where only the graph before them fails
     queries, seen, others = 0, 0, ""

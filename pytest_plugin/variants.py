@@ -8,7 +8,10 @@ from plumbline.compiler.base.errors import UserError
 
 # From the least to the most that can go wrong; the first wrong one names the stage of a failure.
 LADDER = ("eager", "aot_eager", "inductor")
-_DECOMPOSED = "aot_eager_decomp_partition"  # a rung below inductor that `all` leaves out
+_BELOW = {  # of rungs beside the ladder, which `all` leaves out: those that do less
+    "aot_eager_decomp_partition": LADDER[:-1],
+    "triton": LADDER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Variant:
     def lower(self) -> tuple["Variant", ...]:
         """Return the variants of the same compiler that come before this one on the ladder."""
         rank = LADDER.index(self.backend) if self.backend in LADDER else 0
-        below = LADDER[:-1] if self.backend == _DECOMPOSED else LADDER[:rank]
+        below = _BELOW.get(self.backend, LADDER[:rank])
         return tuple(Variant(self.compiler, name) for name in below)
 
 

@@ -249,6 +249,14 @@ class KernelBuilt(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class GraphRecorded(Event):
+    """A compiled graph was recorded as a CUDA graph: how many inputs each call copies, how many are read in place."""
+
+    copied: int
+    in_place: int
+
+
+@dataclass(frozen=True, slots=True)
 class GraphStored(Event):
     """What came of the disk cache of compiled graphs; part: "graph" or "backward".
 

@@ -69,6 +69,7 @@ class Options:
     kernel_language: str = option(
         "", "'c' or 'triton' (its interpreter runs kernels on CPU tensors); empty: C, and op by op on a GPU"
     )
+    cuda_graphs: bool = option(False, "record Triton's launches as a CUDA graph where nothing speaks against it")
     threads: int = option(0, "OpenMP threads of generated kernels; 0: as torch.get_num_threads()")
     compiler: str = option("", "C compiler to use; empty: search", environment="PLUMBLINE_CC")
     cache_directory: str = option("", "folder of built kernels; empty: the user's cache folder")

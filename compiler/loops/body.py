@@ -1,9 +1,9 @@
 """Loop bodies: a shared graph of scalar values, each made once.
 
-A `Scalar` is a value of one loop iteration.  Besides the operations of `scalar_ops` there are six forms:
+A `Scalar` is a value of one loop iteration.  Besides the operations of `scalar_ops` there are seven forms:
 `load` (an element of a buffer), `constant`, `index` (an index expression as a number), `cast`, `checked` (an integer
-that must be a place in a dimension of given size) and `reduce` (a reduction over the loop's reduced variables, whose
-result belongs to the kept variables only).
+that must be a place in a dimension of given size), `reduce` (a reduction over the loop's reduced variables, whose
+result belongs to the kept variables only) and `scan` (at each reduced point, the reduction of all up to and with it).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Scalar:
 
     @property
     def kind(self) -> str:
-        """The kind of a `reduce`."""
+        """The kind of a `reduce` or a `scan`."""
         if not isinstance(self.detail, str):
             raise TypeError(f"{self.name} is not a reduction")
         return self.detail
@@ -133,6 +133,10 @@ class ScalarBuilder:
         place: for argmax and argmin, the number of each point; among equal values the smallest number wins.
         """
         return self.make("reduce", (value,) if place is None else (value, place), dtype, kind)
+
+    def scan(self, kind: str, value: Scalar, dtype: torch.dtype) -> Scalar:
+        """Return the reduction of value over the points of the loop's one reduced variable up to the present one."""
+        return self.make("scan", (value,), dtype, kind)
 
     def op(self, name: str, *args: Scalar) -> Scalar:
         """Return a scalar operation on arguments of one dtype; raises WrongDtype where it has no meaning on that.

@@ -62,7 +62,8 @@ class Loop:
     """Nested loops over `kept` and, inside, `reduced` variables, that store values.
 
     A store whose value depends on a reduced variable happens for every point; one that does not, once per kept point.
-    A `reduce` scalar combines its argument over all reduced points of one kept point.
+    A `reduce` scalar combines its argument over all reduced points of one kept point; a `scan` over those so far, and
+    a loop with one has a single reduced variable, whose points are in order.
     reads, writes: the names of buffers that the loop loads from and stores to.
     """
 
@@ -91,6 +92,11 @@ class Loop:
     def reduces(self) -> bool:
         """Whether some value is a reduction (possibly over a single point)."""
         return any(scalar.name == "reduce" for scalar in self.scalars())
+
+    @property
+    def scans(self) -> bool:
+        """Whether some value is a result so far, so that the reduced points are in order."""
+        return any(scalar.name == "scan" for scalar in self.scalars())
 
 
 @dataclass(frozen=True, slots=True)

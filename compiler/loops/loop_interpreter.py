@@ -131,6 +131,8 @@ def _value(
         return loaded.clone() if scalar.access.buffer in loop.writes else loaded  # it may be a view
     if scalar.name == "reduce":
         return reduce_points(scalar, args, loop)
+    if scalar.name == "scan":
+        return scan_points(scalar, args[0], loop)
     if scalar.name == "trunc_div" and bool((args[1] == 0).any()):
         raise ZeroDivisionError("integer division by zero")
     return SCALAR_OPS[scalar.name].meaning(*args)
@@ -208,6 +210,16 @@ def reduce_points(scalar: Scalar, args: Sequence[torch.Tensor], loop: Loop) -> t
     else:
         result = first_place(kind, full, places[0])
     return result.reshape([*lead, *([1] * (count - kept))])
+
+
+def scan_points(scalar: Scalar, value: torch.Tensor, loop: Loop) -> torch.Tensor:
+    """Return at each reduced point of a loop the reduction of all up to it; sizes of the reduced variables as given."""
+    kept = len(loop.kept)
+    sizes = [fixed(symbol.size) for symbol in loop.reduced]
+    lead = value.shape[:kept]
+    full = value.expand([*lead, *sizes]).reshape([*lead, prod(sizes)])
+    result = full.cumsum(-1, dtype=scalar.dtype) if scalar.kind == "sum" else full.cumprod(-1, dtype=scalar.dtype)
+    return result.reshape([*lead, *sizes])
 
 
 def first_place(kind: str, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:

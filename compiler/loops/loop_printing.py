@@ -90,6 +90,7 @@ class _LoopPrinter:
                 deep += "    "
             inside: list[str] = []
             roots = roots_of(phase)
+            lines += [f"{outer}{self.names[id(s)]}_far = None" for s in self._fresh(roots) if s.name == "scan"]
             for scalar in self._fresh(roots):
                 inside.append(f"{deep}{self.names[id(scalar)]} = {self.expression(scalar)}")
             for reduction in phase.reductions:
@@ -124,6 +125,9 @@ class _LoopPrinter:
             return f"{args[0]}.to({kind})"
         if scalar.name == "checked":
             return f"op.checked({args[0]}, {scalar.detail})"
+        if scalar.name == "scan":
+            far = f"{self.names[id(scalar)]}_far"
+            return f"{far} = op.scan({scalar.kind!r}, {far}, {args[0]}.to({kind}))"
         if scalar.name == "load":
             return _place(scalar.access, dict(zip([s.name for s in scalar.access.looked_up], args, strict=True)))
         return f"op.{scalar.name}({', '.join(args)})"
@@ -177,6 +181,12 @@ def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtyp
     return first_place(kind, every, torch.stack([point[1] for point in points]))
 
 
+def _scan(kind: str, before: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
+    if before is None:
+        return value
+    return before + value if kind == "sum" else before * value
+
+
 def scalar_operations() -> SimpleNamespace:
     """Return what a print calls `op`."""
     op = SimpleNamespace(**{each.name: each.meaning for each in SCALAR_OPS.values()})
@@ -184,6 +194,7 @@ def scalar_operations() -> SimpleNamespace:
     op.inside = _inside
     op.checked = lambda value, size: torch.tensor(_inside(value, size), dtype=value.dtype)
     op.reduce = _reduce
+    op.scan = _scan
     return op
 
 

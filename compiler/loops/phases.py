@@ -55,6 +55,8 @@ def plan_phases(loop: Loop) -> Plan:
             depends = depends or bool(index_symbols(scalar.detail) & reduced)
         elif scalar.name == "index":
             depends = bool(symbols(scalar.expression) & reduced)
+        elif scalar.name == "scan":
+            depends = bool(reduced)
         if depends:
             inner.add(id(scalar))
     full: dict[int, list[LoopStore]] = {}

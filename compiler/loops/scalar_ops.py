@@ -207,6 +207,7 @@ assert len(SCALAR_OPS) == len(_DECLARED), "a scalar operation is declared twice"
 
 # How a reduction starts and combines: the value of an empty reduction, per kind.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+SCANS = ("sum", "prod")  # of these there are results so far, too
 
 
 def identity(kind: str, dtype: torch.dtype) -> float | int | bool:

@@ -17,7 +17,7 @@ from ..symbolic.index_space import digits_of, flat_position, product, row_major
 from ..symbolic.symbolic_sizes import Extent, Size, hint_of, same
 from .body import Access, Scalar
 from .ir import Extern, Loop, LoopProgram, Step, refs_in
-from .scalar_ops import REDUCTIONS, SCALAR_OPS
+from .scalar_ops import REDUCTIONS, SCALAR_OPS, SCANS
 
 
 class LoopStage(enum.Enum):
@@ -183,6 +183,14 @@ def every_scalar_has_its_arity_and_types(program: LoopProgram, _before: LoopProg
             yield from (Fault(f"{loop.name}: {text}", loop) for text in rule(scalar, program))
 
 
+def every_scan_runs_along_one_variable(program: LoopProgram, _before: LoopProgram) -> Iterator[Fault]:
+    """A loop with a result so far has one reduced variable: the order of several is for a writer to choose."""
+    for loop in _loops(program):
+        variables = [symbol for symbol in loop.reduced if not same(symbol.size, 1)]
+        if loop.scans and len(variables) != 1:
+            yield Fault(f"{loop.name} reduces over {[symbol.name for symbol in variables]}", loop)
+
+
 ScalarRule = Callable[[Scalar, LoopProgram], Iterator[str]]
 
 
@@ -194,6 +202,12 @@ def _load_faults(scalar: Scalar, program: LoopProgram) -> Iterator[str]:
 def _reduce_faults(scalar: Scalar, _program: LoopProgram) -> Iterator[str]:
     if scalar.kind not in REDUCTIONS:
         yield f"reduction {scalar.kind}"
+
+
+def _scan_faults(scalar: Scalar, _program: LoopProgram) -> Iterator[str]:
+    if scalar.kind not in SCANS:
+        yield f"scan {scalar.kind}"
+    yield from _one_argument_faults(scalar, _program)
 
 
 def _operation_faults(scalar: Scalar, _program: LoopProgram) -> Iterator[str]:
@@ -225,6 +239,7 @@ def _unknown_faults(scalar: Scalar, _program: LoopProgram) -> Iterator[str]:
 SCALAR_FORMS: Mapping[str, ScalarRule] = {
     "load": _load_faults,
     "reduce": _reduce_faults,
+    "scan": _scan_faults,
     "constant": _leaf_faults,
     "index": _leaf_faults,
     "cast": _one_argument_faults,
@@ -270,6 +285,7 @@ CHECKS: tuple[LoopCheck, ...] = (
     LoopCheck(every_index_variable_belongs_to_the_loop, _ALWAYS),
     LoopCheck(every_point_is_stored_once, _ALWAYS),
     LoopCheck(every_scalar_has_its_arity_and_types, _ALWAYS),
+    LoopCheck(every_scan_runs_along_one_variable, _ALWAYS),
     LoopCheck(every_extern_names_its_results, _ALWAYS),
     LoopCheck(reductions_keep_their_points, frozenset({LoopStage.PASS})),
 )

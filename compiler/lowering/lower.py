@@ -26,7 +26,17 @@ from ..graph.subgraphs.subgraph_operator import SUBGRAPH_OPERATORS
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
-from . import batch_norm, creation, float_math, indexing, losses, pointwise, reductions, windows  # noqa: F401  the tables fill on import
+from . import (  # noqa: F401  the tables fill on import
+    batch_norm,
+    creation,
+    float_math,
+    indexing,
+    losses,
+    pointwise,
+    reductions,
+    results_so_far,
+    windows,
+)
 from .needed_values import needed_nodes
 from .registry import LoweringCall, lowering_of
 from .size_reader import SizeReader
@@ -34,14 +44,21 @@ from .views import VIEWS
 from .writer import LoopTensor, LoopWriter, NoLowering
 
 
-def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None, gate: Gate | None = None) -> LoopProgram:
+def lower_graph(
+    gm: fx.GraphModule,
+    hints: Mapping[str, float] | None = None,
+    gate: Gate | None = None,
+    *,
+    scans: bool = False,
+) -> LoopProgram:
     """Return the loop program of a functional ATen graph whose nodes have example values.
 
     Placeholders: tensors, then the numbers that give dynamic sizes.  hints: by the symbol's name, what each is in the
-    call that is being compiled.  gate: asked for every call that becomes a loop.  Raises Unsupported for an input of
-    another kind: such graphs run op by op.
+    call that is being compiled.  gate: asked for every call that becomes a loop.  scans: whether kernels are in a
+    language that has them, as Triton; in C they stay with ATen.  Raises Unsupported for an input of another kind: such
+    graphs run op by op.
     """
-    return _Lowering(gm, hints or {}, gate).run()
+    return _Lowering(gm, hints or {}, gate, scans=scans).run()
 
 
 def loops_can_hold(value: object, device: torch.device) -> bool:
@@ -71,7 +88,7 @@ def device_of(gm: fx.GraphModule) -> torch.device:
 class _Lowering:
     """The state of one walk over one graph."""
 
-    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, float], gate: Gate | None) -> None:
+    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, float], gate: Gate | None, *, scans: bool) -> None:
         self.gm = gm
         self.gate = gate
         counts = {name: hint for name, hint in hints.items() if isinstance(hint, int)}
@@ -80,7 +97,7 @@ class _Lowering:
         self.device = device_of(gm)
         self.sizes: list[str] = []
         self.fractions: list[str] = []
-        self.writer = LoopWriter()
+        self.writer = LoopWriter(scans=scans)
         self.values: dict[fx.Node, object] = {}
         self.views: dict[fx.Node, tuple[str | None, ...]] = {}  # host names of views already asked for
         self.seen_through: set[fx.Node] = set()  # views that loops read through

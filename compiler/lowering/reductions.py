@@ -411,7 +411,7 @@ def lower_layer_norm(call: LoweringCall) -> tuple[LoopTensor, ...]:
     """(x - mean) / sqrt(var + eps) * weight + bias, with mean and the reciprocal deviation."""
     source = call.tensor("input")
     rank = len(source.shape)
-    inner = len(call.integers("normalized_shape"))
+    inner = len(call.extents("normalized_shape"))  # only how many: they are the last sizes of the input
     dims = tuple(range(rank - inner, rank))
     inside, epsilon = opmath(source.dtype), call.number("eps")
     if 0 in source.shape or call.dtype != source.dtype:

@@ -87,10 +87,28 @@ class Reduction:
     finish: Callable[[ScalarBuilder, Scalar], Scalar] = _unchanged
 
 
-class LoopWriter:
-    """Collects the buffers and steps of a program under construction."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """The results so far of `element`, given for every point of a shape, along one dimension.
 
-    def __init__(self) -> None:
+    kind: one of `scalar_ops.SCANS`.  accumulate: the dtype it runs in, in which `element` is.
+    """
+
+    shape: Sequence[Extent]
+    dim: int
+    kind: str
+    accumulate: torch.dtype
+    element: Element
+
+
+class LoopWriter:
+    """Collects the buffers and steps of a program under construction.
+
+    scans: whether kernels can be written for loops in which each result needs the one before it.
+    """
+
+    def __init__(self, *, scans: bool = False) -> None:
+        self.scans = scans
         self.buffers: dict[str, Buffer] = {}
         self.steps: list[Step] = []
         self.origins: tuple[str, ...] = ()
@@ -171,6 +189,25 @@ class LoopWriter:
         buffer = self.buffer(self.fresh(name), sizes, dtype, strides)
         self.loop(buffer, kept, reduced, target, builder.cast(reduction.finish(builder, result), dtype))
         return LoopTensor(buffer.name, tuple(sizes), dtype)
+
+    def scan(
+        self,
+        scanned: Scan,
+        *,
+        dtype: torch.dtype,
+        name: str = "part",
+        strides: Sequence[Extent] | None = None,
+    ) -> LoopTensor:
+        """Append a loop that gives every element of a new tensor by the reduction of those before it and itself."""
+        shape, dim = scanned.shape, scanned.dim
+        symbols = tuple(Symbol(f"{'r' if n == dim else 'i'}{n}", size) for n, size in enumerate(shape))
+        index = tuple(as_expr(symbol) for symbol in symbols)
+        builder = ScalarBuilder(self.statement)
+        result = builder.scan(scanned.kind, scanned.element(builder, index), scanned.accumulate)
+        buffer = self.buffer(self.fresh(name), shape, dtype, strides)
+        kept = (*symbols[:dim], *symbols[dim + 1 :])
+        self.loop(buffer, kept, symbols[dim : dim + 1], index, builder.cast(result, dtype))
+        return LoopTensor(buffer.name, tuple(shape), dtype)
 
     def extern(self, step: Extern) -> None:
         """Append an ATen call."""

@@ -38,14 +38,15 @@ class KernelRequest:
     """A kernel to build.
 
     text: a module with the function `kernel`.  signature: its parameters' types.  warps: of 32 threads.
-    aligned: the numbers of those parameters that are addresses divisible by 16.  capability: of the GPU, 90 for sm_90.
+    aligned: the numbers of those parameters that are addresses divisible by 16.  capability: of the GPU, 90 for sm_90;
+    of AMD's the name of the architecture, such as gfx942: they are built and never launched.
     """
 
     text: str
     signature: tuple[str, ...]
     warps: int
     aligned: tuple[int, ...]
-    capability: int
+    capability: int | str
 
     @property
     def key(self) -> str:
@@ -58,8 +59,9 @@ class KernelRequest:
 class BuiltKernel:
     """A kernel for one GPU.
 
-    cubin: what the driver loads.  name: of the entry.  shared: bytes of shared memory per program.  scratch: bytes of
-    global memory per program.  registers: per thread.  spills: bytes stored and loaded because registers ran out.
+    cubin: what the driver loads.  ptx: its text; for AMD, that of the machine code itself.  name: of the entry.
+    shared: bytes of shared memory per program.  scratch: bytes of global memory per program.  registers: per thread.
+    spills: bytes stored and loaded because registers ran out; for AMD, how many registers.
     """
 
     cubin: bytes

@@ -2,7 +2,7 @@
 
 Four things of the interpreter are replaced while a kernel runs.  libdevice has no meaning there, so its functions are
 given by whoever asks (`meanings`).  A cast to bfloat16 truncates there and rounds on a GPU.  Its fused multiply-add
-rounds twice.  A reduction by a function of one's own is a Python loop per element; here it is a tree of halves, which
+rounds twice.  A reduction or a scan by a function of one's own is a Python loop per element; here it is a tree, which
 is also what a GPU does.  What it cannot show: races, layouts, shared memory, registers, and a mask that is missing but
 stays inside the allocation.
 
@@ -100,6 +100,7 @@ class InterpretedKernels:
             for name, replacement in own.items():
                 setattr(builder, name, replacement)
             scope.set_attr(self._language, "reduce", self._reduce)
+            scope.set_attr(self._language, "associative_scan", self._scan)
             builder.options = replace(options, sanitize_overflow=False)  # whole numbers wrap, as compiled
             yield
         finally:
@@ -146,6 +147,16 @@ class InterpretedKernels:
             for each, kind in zip(data, kinds, strict=True)
         ]
         return results[0] if single else tuple(results)
+
+    def _scan(self, values: Any, axis: int, combine: Callable[..., Any]) -> Any:
+        """Combine each place with those a power of two before it, until every place has all before it."""
+        kind, data, step = values.dtype, values.handle.data, 1
+        places = numpy.arange(data.shape[axis]).reshape([-1 if n == axis else 1 for n in range(data.ndim)])
+        while step < data.shape[axis]:
+            before = numpy.roll(data, step, axis)
+            combined = combine(self.tensor_of(before, kind), self.tensor_of(data, kind)).handle.data
+            data, step = numpy.where(places < step, data, combined), 2 * step
+        return self.tensor_of(data, kind)
 
 
 class _Libdevice:

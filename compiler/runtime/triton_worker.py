@@ -25,10 +25,12 @@ from typing import Any
 PRECISE = {"enable_fp_fusion": False, "enable_reflect_ftz": False}
 REGISTERS = re.compile(r"Used (\d+) registers")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+AMD_REGISTERS = re.compile(r"\.vgpr_count:\s*(\d+)")  # in the text of the machine code itself
+AMD_SPILLS = re.compile(r"\.sgpr_spill_count:\s*(\d+)[\s\S]*?\.vgpr_spill_count:\s*(\d+)")
 
 
 def build(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the cubin and PTX of a kernel with what they need; request: as `triton_build` writes it."""
+    """Return the machine code of a kernel and its text with what they need; request: as `triton_build` writes it."""
     path = folder / f"kernel_{request['number']}.py"
     path.write_text(request["text"])  # Triton reads a function's source from its file
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -37,7 +39,9 @@ def build(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     compiler = importlib.import_module("triton.compiler")
-    target = importlib.import_module("triton.backends.compiler").GPUTarget("cuda", request["capability"], 32)
+    make_target, capability = importlib.import_module("triton.backends.compiler").GPUTarget, request["capability"]
+    is_amd = isinstance(capability, str)
+    target = make_target("hip", capability, 64) if is_amd else make_target("cuda", capability, 32)
     signature = dict(zip(module.kernel.arg_names, request["signature"], strict=True))
     attributes = {(number,): [["tt.divisibility", 16]] for number in request["aligned"]}
     source = compiler.ASTSource(module.kernel, signature, {}, attributes)
@@ -45,17 +49,19 @@ def build(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
         texts, metadata = _staged(source, target, options)
-    spilled = SPILLS.search(log.getvalue())
-    registers = REGISTERS.search(log.getvalue())
+    code, text = (texts["hsaco"], texts["amdgcn"]) if is_amd else (texts["cubin"], texts["ptx"])
+    said = text if is_amd else log.getvalue()
+    spilled = [int(number) for found in (AMD_SPILLS if is_amd else SPILLS).findall(said) for number in found]
+    registers = (AMD_REGISTERS if is_amd else REGISTERS).search(said)
     return {
         "number": request["number"],
-        "cubin": base64.b64encode(texts["cubin"]).decode(),
-        "ptx": texts["ptx"],
+        "cubin": base64.b64encode(code).decode(),
+        "ptx": text,
         "name": metadata["name"],
         "shared": metadata["shared"],
         "scratch": metadata.get("global_scratch_size", 0) + metadata.get("profile_scratch_size", 0),
         "registers": int(registers[1]) if registers else -1,
-        "spills": int(spilled[1]) + int(spilled[2]) if spilled else -1,
+        "spills": sum(spilled) if spilled else -1,
     }
 
 
@@ -82,7 +88,7 @@ def _stage_by_stage(source: Any, target: Any, options: dict[str, Any]) -> tuple[
     metadata: dict[str, Any] = {"target": target, **vars(chosen)}
     for name, stage in stages.items():
         made = stage(made, metadata)
-        if name in ("ptx", "cubin"):
+        if name in ("ptx", "cubin", "amdgcn", "hsaco"):
             texts[name] = made
     return texts, metadata
 

@@ -13,7 +13,7 @@ from ..loops.ir import Buffer, Loop, LoopStore
 from ..loops.phases import plan_phases
 from ..symbolic.expr import Expr, Symbol, as_expr, substitute
 from ..symbolic.symbolic_sizes import Extent
-from .alignment import Mapped, align, volume
+from .alignment import Mapped, align, real, volume
 
 MOST_BUFFERS = 32
 MOST_SCALARS = 400
@@ -69,6 +69,16 @@ def joined_tensors_are_complete(first: Loop, second: Loop) -> FusionDecision:
     return ALLOWED
 
 
+def scans_keep_their_order(fixed: Loop, moving: Loop, mapping: Mapped) -> FusionDecision:
+    """A scan visits the points of its one variable in order, whatever else the kernel does with them."""
+    if not moving.scans:
+        return ALLOWED
+    along, beside = real(moving.reduced), real(fixed.reduced)
+    if len(along) == len(beside) == 1 and mapping.get(along[0]) == as_expr(beside[0]):
+        return ALLOWED
+    return FusionDecision(False, "scans_keep_their_order", "it would visit the points of a scan in another order")
+
+
 RULES: tuple[Rule, ...] = (something_is_shared, both_have_points, joined_tensors_are_complete, kernel_stays_small)
 
 
@@ -106,6 +116,10 @@ def _merge_onto(
     mapping = align(fixed, moving, shapes)
     if mapping is None:
         return None
+    if fixed.scans or moving.scans:
+        decision = scans_keep_their_order(fixed, moving, mapping)
+        if not decision.allowed:
+            return decision
     stay: Mapped = {symbol: as_expr(symbol) for symbol in (*fixed.kept, *fixed.reduced)}
     maps = (stay, mapping) if keep_first else (mapping, stay)
     return _joined(first, second, maps, fixed)

@@ -77,6 +77,7 @@ _WORDS: dict[str, Reason] = {  # what `lower` says where it does not ask a lower
     "eager has no kernel for these dtypes": Reason.ERROR,
     "switched off by the option bisect": Reason.OFF,
     "no lowering": Reason.UNWRITTEN,
+    "scans are loops in Triton alone": Reason.UNWRITTEN,  # which its family makes a SCAN
 }
 
 

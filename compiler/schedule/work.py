@@ -45,11 +45,12 @@ def _flops_of_loop(loop: Loop) -> int:
     depends: dict[int, bool] = {}
     total = 0
     for scalar in loop.scalars():  # arguments come before their users
-        inside = scalar.name != "reduce" and (
-            any(depends[id(arg)] for arg in scalar.args) or bool(_variables(scalar) & inner)
+        inside = scalar.name == "scan" or (
+            scalar.name != "reduce"
+            and (any(depends[id(arg)] for arg in scalar.args) or bool(_variables(scalar) & inner))
         )
         depends[id(scalar)] = inside
-        if scalar.name == "reduce":
+        if scalar.name in ("reduce", "scan"):
             total += kept * reduced
         elif scalar.name in SCALAR_OPS and scalar.args[0].dtype.is_floating_point:
             total += (2 if scalar.name == "fma" else 1) * kept * (reduced if inside else 1)

@@ -11,29 +11,35 @@ import torch
 from torch import fx
 
 from plumbline.compiler.base.config import CONFIG
+from plumbline.compiler.base.options import Options, options_from_environment
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.pipeline import compile_callable, make_family
 from plumbline.compiler.validation.levels import first_departure
 from plumbline.oracle.harness.captured_graphs import cloned_inputs
+from plumbline.oracle.harness.compilers import TRITON
 
 from ..generated_source import forget_sources, functions_of
 from .graph_program import ProgramBatch
 from .quick_comparison import gradients_of, run_call
 
 
-def departing_stage(batch: ProgramBatch) -> str:
+def departing_stage(batch: ProgramBatch, backend: str = "inductor") -> str:
     """Return which stage departs and how, with the operators of the graph; empty where each does as the one before.
 
+    backend: under which the batch fails: with `triton` the generated code is in Triton.
     Empty too for a fault of capture: the levels begin with the captured graph.  Never raises what a level raises.
     """
     found: list[str] = []
+    options = CONFIG.apply(options_from_environment())
+    if backend == TRITON:
+        options = options.replace(kernel_language="triton")
 
     def keep(graph: fx.GraphModule, inputs: Sequence[object]) -> Callable[..., object]:
         del inputs  # those of each run are looked at: a fault may need a second call
 
         def run(*args: object) -> object:
             if not found:
-                text = _departure(graph, cloned_inputs(args))
+                text = _departure(graph, cloned_inputs(args), options)
                 found.extend([text] if text else [])
             return interpret(graph, args)
 
@@ -52,10 +58,10 @@ def departing_stage(batch: ProgramBatch) -> str:
     return found[0] if found else ""
 
 
-def _departure(graph: fx.GraphModule, inputs: Sequence[object]) -> str | None:
+def _departure(graph: fx.GraphModule, inputs: Sequence[object], options: Options) -> str | None:
     state = torch.random.get_rng_state()
     try:
-        departure = first_departure(graph, inputs)
+        departure = first_departure(graph, inputs, options)
     except Exception as error:
         return f"a stage cannot be made: {type(error).__name__}: {error}"[:300]
     finally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plumbline.compiler.base.errors import PlumblineError
-from plumbline.oracle.harness.compilers import LADDER
+from plumbline.oracle.harness.compilers import rungs_below
 
 from ..engines.engine_places import find_engine
 from ..failure_signature import FailureSignature
@@ -139,8 +139,7 @@ def _first_wrong_stage(
 ) -> str:
     """Climb the ladder with a program that fails: the first backend that fails in the same way."""
     sought = replace(settings, sought=signature)
-    lower = LADDER[: LADDER.index(settings.backend)] if settings.backend in LADDER else ()
-    for backend in lower:
+    for backend in rungs_below(settings.backend):
         found = warm.ask(case.text, replace(sought, backend=backend)).signature
         if found is not None and signature is not None and signature.matches(found):
             return backend

@@ -11,10 +11,16 @@ DECOMPOSED = "aot_eager_decomp_partition"
 """A further rung, below `inductor`, that is tried where it is asked for by name: all but the generated code."""
 
 
+TRITON = "triton"
+"""A rung above `inductor`, which differs from it in the language of kernels alone; asked for by name, too."""
+
+
 def rungs_below(backend: str) -> tuple[str, ...]:
     """Return the backends of the ladder that do less than this one; none for one that is not on it."""
     if backend == DECOMPOSED:
         return LADDER[:-1]
+    if backend == TRITON:
+        return LADDER
     return LADDER[: LADDER.index(backend)] if backend in LADDER else ()
 
 

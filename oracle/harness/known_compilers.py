@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from plumbline.compiler.backends import list_backends
 from plumbline.compiler.base.errors import UserError
 
-from .compilers import DECOMPOSED, LADDER, CompilerUnderTest
+from .compilers import DECOMPOSED, LADDER, TRITON, CompilerUnderTest
 from .own_compiler import OwnCompiler
 
 
@@ -23,7 +23,7 @@ def _of_stock() -> Collection[str]:
 
 _KNOWN: Mapping[str, Callable[[], CompilerUnderTest]] = {"plumbline": OwnCompiler, "torch": _stock}
 """Ours first.  Every one has the three backends of the ladder."""
-_BESIDE_THE_LADDER: Mapping[str, tuple[str, ...]] = {"plumbline": (DECOMPOSED, "triton"), "torch": (DECOMPOSED,)}
+_BESIDE_THE_LADDER: Mapping[str, tuple[str, ...]] = {"plumbline": (DECOMPOSED, TRITON), "torch": (DECOMPOSED,)}
 """Backends that are tried where they are asked for by name."""
 _REGISTERED: Mapping[str, Callable[[], Collection[str]]] = {"plumbline": list_backends, "torch": _of_stock}
 

@@ -18,7 +18,16 @@ from plumbline.compiler.base.events import (
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.pipeline import compile_callable, make_family
 
-from .compilers import DECOMPOSED, LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
+from .compilers import (
+    DECOMPOSED,
+    LADDER,
+    TRITON,
+    Candidate,
+    CompileEvent,
+    CompileRequest,
+    CompileStatistics,
+    cpu_seconds,
+)
 
 # Stages that contain no other one of these; their times add up to the whole.
 _OUTER_STAGES = frozenset({"capture", "joint", "partition", "inductor"})
@@ -110,10 +119,10 @@ def _place(origin: Origin | None) -> str:
 
 
 class OwnCompiler:
-    """plumbline with the backends of the ladder, the rung beside it, and `triton`."""
+    """plumbline with the backends of the ladder and the rungs beside it."""
 
     name = "plumbline"
-    backends: tuple[str, ...] = (*LADDER, DECOMPOSED, "triton")
+    backends: tuple[str, ...] = (*LADDER, DECOMPOSED, TRITON)
     double_backward = True
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:

@@ -167,16 +167,21 @@ def _numbers(numbers: ErrorStatistics) -> list[str]:
 def _stage(decision: Decision, variant: Variant) -> str:
     if decision.stage is None:
         return "unknown"
-    if decision.stage not in LADDER:
+    if decision.stage not in (*LADDER, "triton"):
         return decision.stage
-    right = LADDER[: LADDER.index(decision.stage)]
+    right = LADDER[: LADDER.index(decision.stage)] if decision.stage in LADDER else LADDER
     also = f", {variant.backend} inherits it" if decision.stage != variant.backend else ""
     before = (
-        f" ({' and '.join(right)} {'are' if len(right) > 1 else 'is'} right{also})"
+        f" ({_listed(right)} {'are' if len(right) > 1 else 'is'} right{also})"
         if right
         else (f" (the first of the ladder{also})")
     )
     return f"first wrong at {decision.stage}{before}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a person lists them."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 2 else names)
 
 
 def _source(call: JudgedCall) -> list[str]:

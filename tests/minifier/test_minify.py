@@ -5,7 +5,9 @@ import torch
 
 from plumbline.compiler import backends
 from plumbline.compiler.base.errors import UserError
+from plumbline.compiler.codegen.triton import triton_library
 from plumbline.compiler.graph.graph_interpreter import interpret
+from plumbline.compiler.runtime.triton_interpreter import why_unavailable
 from plumbline.minifier import minify
 from plumbline.minifier.calls import minify_call, minify_node
 from plumbline.minifier.repro.proof import Proof
@@ -120,3 +122,14 @@ def test_a_wrong_backward_lowering_is_found_in_the_backward_graph(tmp_path, trus
         found = minify_call(lambda x: (x.sin() * 2).exp().sum(), (x,), out=tmp_path / "repro.py", proofs=1)
     assert (found.stage, found.ops) == ("inductor", 1), found.sentence
     assert "aten.cos.default" in (tmp_path / "repro.py").read_text()
+
+
+@pytest.mark.skipif(bool(why_unavailable()), reason=f"kernels cannot be interpreted: {why_unavailable()}")
+def test_a_fault_of_triton_alone_is_minified_after_autograd(tmp_path, trusting, monkeypatch):
+    broken = triton_library.LIBRARY.replace("return a + b", "return a + b + b * 0.01")
+    monkeypatch.setattr("plumbline.compiler.codegen.triton.interpreted_segments.LIBRARY", broken)
+    found = minify_call(Net(), (torch.randn(3, 4),), out=tmp_path / "repro.py", backend="triton", proofs=1)
+    assert (found.stage, found.ops, found.reproduces) == ("triton", 1, True)
+    script = (tmp_path / "repro.py").read_text()
+    assert "aten.sum.dim_IntList" in script
+    assert '"triton", "aot"' in script

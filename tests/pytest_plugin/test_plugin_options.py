@@ -28,6 +28,7 @@ def test_selection_of_variants() -> None:
 def test_what_is_below_on_the_ladder() -> None:
     assert [lower.backend for lower in Variant("torch", "inductor").lower()] == ["eager", "aot_eager"]
     assert Variant("torch", "eager").lower() == ()
+    assert [lower.backend for lower in Variant("plumbline", "triton").lower()] == ["eager", "aot_eager", "inductor"]
 
 
 @pytest.mark.parametrize("backends", ["nonsense", "torch:nonsense", "nonsense:eager", "other:aot_eager"])

@@ -136,6 +136,8 @@ _WRITTEN: dict[OpOverload, Call] = {
     aten.any.dims: lambda g: aten.any(g.x, [0, 1]),
     aten.all.dim: lambda g: aten.all(g.x, 1),
     aten.all.dims: lambda g: aten.all(g.x, [0, 1]),
+    aten.cumsum.default: lambda g: (aten.cumsum(g.x, 1), aten.cumsum(g.y, 0)),
+    aten.cumprod.default: lambda g: (aten.cumprod(g.y, 1), aten.cumprod(g.y, 0)),
     aten.prod.dim_int: lambda g: aten.prod(g.y, 0),
     aten.var.correction: lambda g: aten.var(g.x, [1], correction=1),
     aten.std.correction: lambda g: aten.std(g.x, [0], correction=0),

@@ -18,7 +18,8 @@ from plumbline.compiler.schedule.left_to_aten import Reason
 LIST = Path(__file__).with_name("left_to_aten.toml")
 REFUSED = Path(__file__).with_name("refused_by_lowerings.toml")
 NEVER_WRITTEN = frozenset(
-    each.name for each in (Reason.VIEW, Reason.EMPTY, Reason.DRAW, Reason.WRITE, Reason.SUBGRAPH, Reason.NUMBER)
+    each.name
+    for each in (Reason.VIEW, Reason.EMPTY, Reason.DRAW, Reason.WRITE, Reason.SUBGRAPH, Reason.NUMBER, Reason.ERROR)
 )
 """Reasons that need no entry in the list: these calls cannot be kernels, whatever anybody writes."""
 

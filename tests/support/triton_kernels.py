@@ -14,6 +14,6 @@ from plumbline.compiler.schedule.schedule import schedule
 
 
 def kernels_of(function: Callable[..., object], *inputs: torch.Tensor) -> list[TritonKernel]:
-    program = schedule(lower_graph(trace(function, inputs)), Options())
+    program = schedule(lower_graph(trace(function, inputs), scans=True), Options())
     loops = [step for step in program.steps if isinstance(step, Loop)]
     return [write_triton_kernel(loop, program.buffers, DeviceFacts()) for loop in loops]

@@ -43,10 +43,11 @@ class Gpu:
     stream: CurrentStream = current_cuda_stream
 
 
-def request_of(kernel: TritonKernel, capability: int, *, aligned: bool = True) -> KernelRequest:
+def request_of(kernel: TritonKernel, capability: int | str, *, aligned: bool = True) -> KernelRequest:
     """Return what is built of a kernel; aligned: for addresses that are multiples of 16."""
     places = tuple(number for number, kind in enumerate(kernel.signature) if kind.startswith("*") and aligned)
-    return KernelRequest(kernel.module, kernel.signature, kernel.tiling.warps, places, capability)
+    module = kernel.module_for("cuda" if isinstance(capability, int) else "hip")
+    return KernelRequest(module, kernel.signature, kernel.tiling.warps, places, capability)
 
 
 class CudaKernels:
@@ -74,7 +75,7 @@ class CudaKernels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LaunchedSegment:
+class LaunchedSegment:
     """One segment: called with addresses, then dynamic sizes; launches, waits for nothing, and returns 0.
 
     flag: an int32 on the device that kernels set when an index is out of range.
@@ -89,6 +90,7 @@ class _LaunchedSegment:
     flag: list[torch.Tensor] = field(default_factory=list)
 
     def __call__(self, *arguments: int) -> int:
+        """Launch the kernels in order."""
         addresses = arguments[: self.tensors]
         point = dict(zip(self.counts, arguments[self.tensors :], strict=True))
         stream = self.gpu.stream(self.gpu.device)
@@ -104,15 +106,18 @@ class _LaunchedSegment:
             self.gpu.driver.launch(self.kernels.kernel(launch.kernel, aligned=aligned), programs, stream, given)
             if is_recording():
                 record(KernelLaunched(self.table.kernels[launch.kernel].name, programs))
-        return self._fault()
+        return 0 if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing() else self.fault()
 
     def _flag_address(self) -> int:
         if not self.flag:
             self.flag.append(torch.zeros(1, dtype=torch.int32, device=self.gpu.device))
         return self.flag[0].data_ptr()
 
-    def _fault(self) -> int:
-        """Return the code of a fault; only segments that look up places or divide whole numbers wait for the device."""
+    def fault(self) -> int:
+        """Return the code of a fault; only segments that look up places or divide whole numbers wait for the device.
+
+        Nobody can wait while a CUDA graph is recorded: who launches it asks afterwards.
+        """
         if not self.flag:
             return 0
         code = int(self.flag[0])
@@ -126,6 +131,6 @@ def cuda_segments(plan: ExecutionPlan, table: LaunchTable, gpu: Gpu, options: Op
     kernels = CudaKernels(table, gpu, options)
     counts: Sequence[str] = plan.program.counts
     return [
-        _LaunchedSegment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu)
+        LaunchedSegment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu)
         for segment, launches in zip(plan.segments, table.segments, strict=True)
     ]

@@ -58,7 +58,7 @@ def _split(loop: Loop, buffers: dict[str, Buffer]) -> list[Loop]:
 def cut_of(loop: Loop, buffers: Mapping[str, Buffer]) -> Cut | None:
     """Return how a loop is cut; None where it is left whole."""
     length = product(symbol.size for symbol in loop.reduced)
-    if not loop.reduces or not isinstance(length, int) or not length or loop.reads & loop.writes:
+    if not loop.reduces or loop.scans or not isinstance(length, int) or not length or loop.reads & loop.writes:
         return None
     if not plan_phases(loop).phases[0].reductions:
         return None

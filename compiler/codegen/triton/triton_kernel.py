@@ -45,7 +45,11 @@ class TritonKernel:
     @property
     def module(self) -> str:
         """The text of a whole Python module with the function `kernel`."""
-        return f"{HEADER}{LIBRARY}\n\n{self.text}"
+        return self.module_for("cuda")
+
+    def module_for(self, maker: str) -> str:
+        """Return the module for the GPUs of a maker, `cuda` or `hip`, whose functions of mathematics are others."""
+        return f"{HEADER.format(maker=maker)}{LIBRARY}\n\n{self.text}"
 
 
 def write_triton_kernel(loop: Loop, buffers: Mapping[str, Buffer], device: DeviceFacts) -> TritonKernel:
@@ -130,7 +134,8 @@ class _KernelWriter:
     def _write_steps(self, phase: Phase) -> None:
         if not phase.reductions and not phase.stores:
             return
-        self._hoist(phase)
+        for scan in self._hoist(phase):
+            self.values.start_scan(scan)
         for reduction in phase.reductions:
             self.reductions.declare(reduction)
         step = self.shape.tiling.r
@@ -148,9 +153,9 @@ class _KernelWriter:
         for reduction in phase.reductions:
             self.reductions.finish(reduction)
 
-    def _hoist(self, phase: Phase) -> None:
-        """Write the values of kept points that a pass needs before its loop."""
-        inner, seen = self.shape.passes.inner, set[int]()
+    def _hoist(self, phase: Phase) -> list[Scalar]:
+        """Write the values of kept points that a pass needs before its loop; return the scans in it."""
+        inner, seen, scans = self.shape.passes.inner, set[int](), list[Scalar]()
         stack: list[Scalar] = roots_of(phase)
         while stack:
             scalar = stack.pop()
@@ -159,8 +164,10 @@ class _KernelWriter:
             seen.add(id(scalar))
             if id(scalar) in inner:
                 stack.extend(scalar.args)
+                scans += [scalar] if scalar.name == "scan" else []
             else:
                 self.values.value(scalar)
+        return scans
 
     def _store_due(self, level: int) -> None:
         for due, store in self.shape.passes.kept_stores:

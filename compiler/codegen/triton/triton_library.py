@@ -69,7 +69,7 @@ def floor_remainder(a, b):
 
 HEADER = """import triton
 import triton.language as tl
-from triton.language.extra.cuda import libdevice
+from triton.language.extra.{maker} import libdevice
 """
 
 COMBINE = {

@@ -102,6 +102,8 @@ def _axes_of(shape: TritonShape) -> dict[int, frozenset[str]]:
         axes = frozenset[str]().union(*(found[id(arg)] for arg in scalar.args))
         if scalar.name == "reduce":
             axes -= {"pr"}
+        elif scalar.name == "scan":
+            axes |= frozenset(shape.axes) & {"px", "pr"}
         elif scalar.name == "load":
             axes |= axes_of_access(scalar.access)
         elif scalar.name == "index":

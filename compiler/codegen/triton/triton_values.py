@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 
 from ...loops.body import Scalar
-from ...loops.scalar_ops import SCALAR_OPS, Elementary
-from .triton_library import extreme
+from ...loops.scalar_ops import SCALAR_OPS, Elementary, identity
+from .triton_library import COMBINE, extreme
 from .triton_text import TritonText, axes_of_access, detail_extent
 from .triton_types import HALF, SMALL, VALUE, cast_text, number_text
 
@@ -55,6 +55,8 @@ class TritonValues:
             shown = self._load(scalar, args, name)
         elif scalar.name == "cast":
             shown = cast_text(scalar.args[0].dtype, scalar.dtype, args[0])
+        elif scalar.name == "scan":
+            shown = self._scan(scalar, args[0], name)
         elif scalar.name == "checked":
             size = self.text.extent(detail_extent(scalar))
             self.text.report(1, f"({args[0]} < 0) | ({args[0]} >= {size})", self.text.axes_of[id(scalar)])
@@ -65,6 +67,22 @@ class TritonValues:
                 shown = f"({shown}).to({VALUE[scalar.dtype]})"
         self.text.line(f"{name} = {shown}")
         self.text.names[id(scalar)] = name
+
+    def _scan(self, scalar: Scalar, value: str, name: str) -> str:
+        """Write the results so far of a block of points, behind those of the blocks before it if there are some."""
+        combine, carry = COMBINE[scalar.kind], f"far{self.text.number[id(scalar)]}"
+        self.text.line(f"{name}_in = tl.broadcast_to({value}, {self.text.shape.tile})")
+        if self.text.shape.tiling.whole:
+            return f"tl.associative_scan({name}_in, 1, {combine})"
+        self.text.line(f"{name}_before = {carry}")
+        # in the last block it takes in what lies beyond the end, and nobody needs it any more
+        self.text.line(f"{carry} = {combine}({carry}, tl.reduce({name}_in, 1, {combine}, keep_dims=True))")
+        return f"{combine}({name}_before, tl.associative_scan({name}_in, 1, {combine}))"
+
+    def start_scan(self, scalar: Scalar) -> None:
+        """Write what a scan has before its first block."""
+        carry, start = f"far{self.text.number[id(scalar)]}", identity(scalar.kind, scalar.dtype)
+        self.text.line(f"{carry} = tl.full([{self.text.shape.tiling.x}, 1], {start}, {VALUE[scalar.dtype]})")
 
     def _load(self, scalar: Scalar, args: list[str], name: str) -> str:
         access = scalar.access

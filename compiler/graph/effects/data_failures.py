@@ -55,6 +55,7 @@ _SAFE = frozenset(
     "_fused_sgd _fused_adam _fused_adamw _fused_adagrad _amp_update_scale".split()
 )
 _OF_WHOLE_NUMBERS = frozenset("div floor_divide remainder fmod pow addcdiv".split())  # a division by zero
+_BY_A_NUMBER = frozenset({"Scalar", "Scalar_mode"})  # overloads of these whose divisor is a number, and the only one
 _ONLY_WITH_NUMBERS = frozenset("bernoulli normal".split())  # a tensor of probabilities or deviations is looked at
 
 
@@ -62,7 +63,8 @@ def may_fail_on_data(operator: OpOverload, arguments: Iterable[object]) -> bool:
     """Return whether a call can raise because of what its tensors hold; arguments: all of them, in any order."""
     name = _plain_name(operator)
     if name in _OF_WHOLE_NUMBERS:
-        return any(_is_whole(value) for value in _leaves(arguments))
+        values = list(_leaves(arguments))
+        return any(_is_whole(value) for value in values) and not _divides_by_a_number(operator, name, values)
     if name in _ONLY_WITH_NUMBERS:
         tensors = [value for value in _leaves(arguments) if isinstance(value, torch.Tensor)]
         return len(tensors) > (operator._schema.name.endswith("_"))
@@ -104,6 +106,21 @@ def _leaves(arguments: Iterable[object]) -> Iterable[object]:
             yield from _leaves(value)
         else:
             yield value
+
+
+def _divides_by_a_number(operator: OpOverload, name: str, values: Iterable[object]) -> bool:
+    """Return whether the divisor is a number that is a fault for no dividend.
+
+    That is neither zero nor minus one, for the least whole number has no negative, and a number that the dtype holds:
+    others wrap, to zero perhaps.
+    """
+    if name == "addcdiv" or operator._schema.overload_name not in _BY_A_NUMBER:
+        return False
+    numbers = [value for value in values if isinstance(value, int | float)]
+    kinds = [value.dtype for value in values if isinstance(value, torch.Tensor)]
+    if len(numbers) != 1 or numbers[0] in (0, -1) or torch.bool in kinds:
+        return False
+    return all(torch.iinfo(kind).min <= numbers[0] <= torch.iinfo(kind).max for kind in kinds)
 
 
 def _is_whole(value: object) -> bool:

@@ -23,6 +23,7 @@ PROGRAMS: dict[str, Callable[[torch.Tensor], object]] = {
     "truths": lambda x: ((x > 0).any(1), (x != 0).all(), x.isnan()),
     "pieces": lambda x: torch.cat([x, x.flip(0)], 1).tril(),
     "empty": lambda x: x[:0].sum(0),
+    "so far": lambda x: (x.softmax(1).cumsum(1) + x, x.cumprod(0)),
 }
 
 
@@ -42,7 +43,7 @@ def run_printed(program: LoopProgram, inputs: tuple[torch.Tensor, ...]) -> dict[
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_print_runs_and_agrees(name: str, fused: bool) -> None:
     x = torch.tensor([[1.5, -2.0, 0.0, 7.25], [0.5, 3.0, -0.0, 1e10], [-1.0, 2.0, 2.0, -300.7]])
-    program = lower_graph(trace(PROGRAMS[name], (x,)))
+    program = lower_graph(trace(PROGRAMS[name], (x,)), scans=True)
     if fused:
         program = schedule(program, Options(verify=True))
     printed = run_printed(program, (x,))

@@ -50,6 +50,7 @@ def broken() -> dict[str, LoopProgram]:
         "every_index_is_in_bounds": stored_at(program, as_expr(i) + 1, j),
         "every_index_variable_belongs_to_the_loop": stored_at(program, i, Symbol("z", 3)),
         "every_point_is_stored_once": stored_at(program, i, 0),
+        "every_scan_runs_along_one_variable": with_value(program, b.scan("sum", load, torch.float32)),
         "every_scalar_has_its_arity_and_types": with_value(program, b.make("add", (load,), torch.float32)),
     }
 

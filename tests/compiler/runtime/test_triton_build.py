@@ -44,6 +44,24 @@ def test_kernels_are_built_checked_and_found_again(tmp_path: Path) -> None:
 
 
 @needs_triton
+@pytest.mark.parametrize("capability", [100, "gfx942"])
+def test_kernels_are_built_for_newer_and_for_other_gpus(capability: int | str) -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.softmax(-1), (x.t() / 3).contiguous(), x.erf().argmax(0), x.cumsum(1)
+
+    kernels = kernels_of(program, torch.empty(512, 256))
+    requests = [request_of(kernel, capability) for kernel in kernels]
+    assert len({request.key for request in requests}) == len(kernels) > 1
+    for request, built in zip(requests, build_kernels(requests, Options()), strict=True):
+        assert list(faults_of(request, built)) == []
+        assert built.cubin.startswith(b"\x7fELF")
+        assert built.registers > 0
+        assert ("amdgcn" in built.ptx) is isinstance(capability, str)
+    planted = replace(built, spills=8)
+    assert list(faults_of(request, planted)) == ["8 bytes of registers are spilled"]
+
+
+@needs_triton
 def test_a_text_that_triton_refuses_is_a_build_error() -> None:
     (kernel,) = kernels_of(lambda x: x + 1, torch.empty(100))
     broken = replace(request_of(kernel, 90), text=kernel.module.replace("t2", "unheard_of", 1))

@@ -44,6 +44,26 @@ def test_one_kernel(name: str) -> None:
     assert kernels(ONE_KERNEL[name], X, fuse=False) >= 1
 
 
+SCANS: dict[str, tuple[int, Callable[[torch.Tensor], object]]] = {
+    "what is around it": (1, lambda x: (x * 2).cumsum(1) + x),
+    "a reduction of the same rows": (1, lambda x: (x.softmax(1).cumsum(1), x.sum(1))),
+    "two along one dimension": (1, lambda x: x.cumsum(1).cumprod(1)),
+    "two along different dimensions": (2, lambda x: (x.cumsum(1), x.cumprod(0))),
+    "a scan of what it gives in another order": (2, lambda x: x.cumsum(1).flip(1).cumsum(1)),
+    "all points as one row, and rows": (2, lambda x: (x.view(-1).cumsum(0), x.cumsum(1))),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_join_what_visits_their_points_in_order(name: str) -> None:
+    count, function = SCANS[name]
+    lowered = lower_graph(trace(function, (X,)), scans=True)
+    program = schedule(lowered, Options(verify=True))
+    assert sum(isinstance(step, Loop) for step in program.steps) == count
+    results, wanted = interpret_program(program, (X,)), function(X)
+    torch.testing.assert_close(results, wanted if isinstance(wanted, tuple) else (wanted,))
+
+
 def test_rows_and_columns_stay_apart_and_say_why() -> None:
     with recording() as events:
         assert kernels(lambda x: (x.sum(1), x.sum(0)), X) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics
+from plumbline.oracle.harness.compilers import LADDER, CompileRequest, CompileStatistics, rungs_below
 from plumbline.oracle.harness.own_compiler import OwnCompiler
 
 
@@ -51,3 +51,10 @@ def test_small_arrays_are_judged_in_compiled_code(monkeypatch):
     for _ in range(2):
         assert np.array_equal(candidate(np.ones(3)), np.full(3, 3.0))
     assert candidate.statistics().graphs == 1
+
+
+def test_the_rungs_below_are_those_that_do_less():
+    assert rungs_below("aot_eager") == ("eager",)
+    assert rungs_below("aot_eager_decomp_partition") == ("eager", "aot_eager")
+    assert rungs_below("triton") == LADDER
+    assert rungs_below("somebody's") == ()

@@ -39,7 +39,7 @@ def traced(dtype: torch.dtype) -> tuple[torch.fx.GraphModule, tuple[torch.Tensor
     """Return one graph of all calls that eager accepts for a dtype, its inputs and its loops."""
     tensors = given(dtype).tensors
     gm = trace(together(accepted(dtype)), tensors)
-    return gm, tensors, lower_graph(gm)
+    return gm, tensors, lower_graph(gm, scans=True)
 
 
 def refused(program: LoopProgram) -> Iterator[tuple[str, str]]:
@@ -62,7 +62,7 @@ def _rounds(scalar: object) -> bool:
     name, dtype = getattr(scalar, "name", ""), getattr(scalar, "dtype", torch.bool)
     if not dtype.is_floating_point:
         return False
-    is_sum = name == "reduce" and getattr(scalar, "kind", "") in ("sum", "prod")
+    is_sum = name in ("reduce", "scan") and getattr(scalar, "kind", "") in ("sum", "prod")
     return is_sum or (name in SCALAR_OPS and SCALAR_OPS[name].costly)
 
 
