@@ -24,10 +24,11 @@ from .pipeline import compile_callable, make_family
 
 _NOTHING_TO_TUNE = "it tries other kernels for matrix products and convolutions, which are ATen's here, on every mode"
 _NO_EFFECT = {
-    "reduce-overhead": "it replays CUDA graphs, which a CPU does not have; a call costs the same in every mode",
+    "reduce-overhead": "it sets cuda_graphs, which Triton's kernels on a GPU look at; on a CPU calls cost the same",
     "max-autotune": _NOTHING_TO_TUNE,
     "max-autotune-no-cudagraphs": _NOTHING_TO_TUNE,
 }
+_OF_MODES: Mapping[str | None, Mapping[str, object]] = {"reduce-overhead": {"cuda_graphs": True}}
 _MODES = frozenset({None, "default", *_NO_EFFECT})
 
 _FAMILIES: WeakSet[Family] = WeakSet()
@@ -54,7 +55,8 @@ def compile(  # noqa: A001 - the name users know
     symbolic, False none, None a size that has changed. options: fields of `Options`.
     disable: return the model unchanged; TORCHDYNAMO_DISABLE=1 and TORCH_COMPILE_DISABLE=1 in the environment do so too.
     recompile_limit: specialisations of one function; further guard failures run eagerly.
-    mode: a name of torch's; none changes anything here, and an event (FellBack) says so and why.
+    mode: a name of torch's; `reduce-overhead` sets the option `cuda_graphs`, others change nothing, and an event
+    (FellBack) says what has no effect and why.
     Raises UserError for an unknown backend, mode or option.
     """
     if model is None:
@@ -74,9 +76,18 @@ def compile(  # noqa: A001 - the name users know
         raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
     if mode in _NO_EFFECT:
         record(FellBack(f"mode={mode!r}", f"no effect: {_NO_EFFECT[mode]}"))
-    settings, full = _settings(options, recompile_limit), fullgraph or bool(nopython)
+    settings, full = _settings(options, recompile_limit, _OF_MODES.get(mode, {})), fullgraph or bool(nopython)
     whose = backend if isinstance(backend, str) else id(backend)  # the family holds it: the number stays its own
-    key = (whose, _key_of(options), recompile_limit, options_from_environment(), full, dynamic, Seam.plants)
+    key = (
+        whose,
+        _key_of(options),
+        mode in _OF_MODES,
+        recompile_limit,
+        options_from_environment(),
+        full,
+        dynamic,
+        Seam.plants,
+    )
     family = shared_family(key, lambda: make_family(backend, settings, fullgraph=full, dynamic=dynamic))
     if disable or compilation_is_switched_off():
         return model
@@ -96,11 +107,14 @@ def _key_of(options: Mapping[str, Any] | Options | None) -> object:
     return tuple(sorted(options.items())) if isinstance(options, Mapping) else options
 
 
-def _settings(options: Mapping[str, Any] | Options | None, recompile_limit: int | None) -> Settings:
+def _settings(
+    options: Mapping[str, Any] | Options | None, recompile_limit: int | None, of_mode: Mapping[str, object]
+) -> Settings:
+    """Return the settings of a call: what it names goes before what its mode stands for."""
     last = {} if recompile_limit is None else {"recompile_limit": recompile_limit}
     if isinstance(options, Options):
-        return options.replace(**last)
-    return CONFIG.over_environment({**(options or {}), **last})
+        return options.replace(**{**of_mode, **last})
+    return CONFIG.over_environment({**of_mode, **(options or {}), **last})
 
 
 def _remember(original: Any, compiled: Any) -> None:
@@ -115,7 +129,7 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
     (explanation, guards, graphs, operations per graph). Under the option `kernel_language="triton"` the graphs are
     compiled too, and it says of each how many kernels it launches, and what is left to ATen for what reason.
     """
-    settings = _settings(None, None)
+    settings = _settings(None, None, {})
     run_graph, _, _ = resolve_backend("triton" if in_force(settings).kernel_language == "triton" else "eager", settings)
 
     def run(*run_args: Any, **run_kwargs: Any) -> Explanation:

@@ -68,6 +68,7 @@ _RENAMED: dict[str, _CalledOtherwise] = {
     "optimize_ddp": _CalledOtherwise("ddp_stages"),
     "suppress_errors": _CalledOtherwise("strict", opposite=True),
     "trace.enabled": _CalledOtherwise("debug"),
+    "triton.cudagraphs": _CalledOtherwise("cuda_graphs"),
 }
 _EITHER = (True, False)
 _HELD: dict[str, _Held] = {
@@ -75,7 +76,6 @@ _HELD: dict[str, _Held] = {
     "force_parameter_static_shapes": _Held(True, (True,), "sizes of parameters are always fixed"),
     "guard_nn_modules": _Held(True, _EITHER, "modules are always guarded"),
     "max_autotune": _Held(False, _EITHER, "there is nothing to tune"),
-    "triton.cudagraphs": _Held(False, (False,), "there are no CUDA graphs here"),
     "verbose": _Held(True, _EITHER, "every error says where and why; PLUMBLINE_LOGS=all prints the rest"),
 }
 
