@@ -8,11 +8,13 @@ never touched, and the graph is retained: it may be joined to the user's own.
 
 import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch.autograd.graph import Node
+
+from plumbline.compiler.base.torch_facts import without_dispatch_modes
 
 from .equal_memory import TensorDigest, digest_of
 from .freed_memory import without_frames
@@ -175,6 +177,33 @@ def ending_at(steps: Sequence[Node]) -> Iterator[None]:
 
 def _zeros_instead(gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
     return tuple(None if gradient is None else torch.zeros_like(gradient) for gradient in gradients)
+
+
+@contextlib.contextmanager
+def handed_over(leaves: Mapping[str, torch.Tensor], take: Callable[[str, torch.Tensor], None]) -> Iterator[set[str]]:
+    """Let backwards give gradients to `take` as each is complete, and keep none of these; yields the names taken.
+
+    A backward that keeps all needs their memory twice where each has a lane beside it.  What is no leaf is left alone:
+    its gradient goes further.
+    """
+    taken: set[str] = set()
+
+    def handing(name: str) -> Callable[[torch.Tensor], torch.Tensor | None]:
+        def hook(gradient: torch.Tensor) -> torch.Tensor | None:
+            if gradient.layout != torch.strided:
+                return None
+            with without_dispatch_modes(), torch.no_grad():
+                take(name, gradient)
+                taken.add(name)
+                return gradient.new_zeros(()).expand(gradient.shape)
+
+        return hook
+
+    with contextlib.ExitStack() as stack:
+        for name, leaf in leaves.items():
+            if leaf.is_leaf:
+                stack.callback(leaf.register_hook(handing(name)).remove)
+        yield taken
 
 
 def gradients_of(

@@ -14,7 +14,7 @@ from .kinds import ATOMS
 from .saved_tensors import has_storage, is_freed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TensorRecord:
     """One tensor by value.
 
@@ -40,6 +40,11 @@ class TensorRecord:
     facts: Mapping[str, object]
     memory: int
     original: torch.Tensor  # the live tensor: keeps its storage alive, finds its lanes
+
+    def let_go_of_history(self) -> None:
+        """Keep the memory of the tensor, and no longer the graph that made it, which holds what its backward needs."""
+        if type(self.original) is torch.Tensor and self.original.grad_fn is not None and not self.original.is_nested:
+            self.original = self.original.detach()
 
     def is_overwritten(self) -> bool:
         """Return whether fresh memory of a run holds other numbers now than when it was recorded."""
