@@ -107,6 +107,7 @@ def gradient_findings(
                     take(compiled.by_leaf, leaf, None),
                     alone=cotangent.endswith(ALONE),
                     shares=shares,
+                    layouts=(eager.layouts.get(leaf, ""), compiled.layouts.get(leaf, "")),
                 )
                 findings += _compare_gradient(pair, cotangent, references)
     return _worst_per_place(findings)

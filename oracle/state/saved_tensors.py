@@ -180,6 +180,11 @@ def is_freed(value: torch.Tensor) -> bool:
     return value.untyped_storage().nbytes() < (last + 1) * value.element_size()
 
 
+def is_shared_memory(value: torch.Tensor) -> bool:
+    """Return whether a tensor on the CPU is in memory that other processes may open."""
+    return value.device.type == "cpu" and has_storage(value) and value.untyped_storage().is_shared()
+
+
 def has_storage(value: torch.Tensor) -> bool:
     """Return whether the tensor is a strided view of plain bytes that can be saved."""
     if value.is_nested or value.layout != torch.strided or value.device.type == "meta":
