@@ -98,7 +98,7 @@ def sharing_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
 
 
 def identity_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
-    """Yield tensors in the output that are the caller's own objects on one side only."""
+    """Yield tensors in the output that are the caller's own objects, or come twice, on one side only."""
     for match in outcomes.matches:
         if (
             match.part == "values"
@@ -110,6 +110,12 @@ def identity_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
             if min(expected, identity) < 0 and expected != identity:
                 words = [
                     "a new tensor" if number >= 0 else "the caller's own tensor" for number in (identity, expected)
+                ]
+                yield Difference(match.position, match.path, f"is {words[0]}, eager's is {words[1]}")
+            elif match.eager.again != match.actual.again:
+                words = [
+                    "a tensor that was returned before" if node.again else "another tensor"
+                    for node in (match.actual, match.eager)
                 ]
                 yield Difference(match.position, match.path, f"is {words[0]}, eager's is {words[1]}")
 

@@ -97,6 +97,19 @@ def a_dense_gradient_is_sparse() -> PlantedScene:
     return scene(looked_up(False), instead(looked_up(True)), weight, seen=layout_after_backward(weight))
 
 
+@planted("aliasing", aspect="identity")
+def a_result_that_comes_twice_is_its_own_view() -> PlantedScene:
+    def program(x):
+        y = x * 2
+        return y, y
+
+    def wrong(x):
+        y = x * 2
+        return y, y.view_as(y)
+
+    return given(program, wrong, lambda pair: pair[0] is pair[1])
+
+
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
 
