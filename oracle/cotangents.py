@@ -8,11 +8,13 @@ never touched, and the graph is retained: it may be joined to the user's own.
 
 import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch.autograd.graph import Node
+
+from plumbline.compiler.base.torch_facts import without_dispatch_modes
 
 from .equal_memory import TensorDigest, digest_of
 from .freed_memory import without_frames
@@ -41,24 +43,29 @@ class Gradients:
     """Gradients of every leaf by name for one cotangent, or the exception the backward raised.
 
     digests: in place of the gradients where these were let go.  shared: by leaf, the leaves before it whose gradients
-    are in the same memory.
+    are in the same memory.  layouts: by leaf, of those that are sparse and were made dense.
     """
 
     by_leaf: dict[str, torch.Tensor | None]
     error: BaseException | None
     digests: Mapping[str, TensorDigest | None] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+    layouts: Mapping[str, str] = field(default_factory=dict)
 
     def let_go(self) -> "Gradients":
         """Return these as digests only, without the numbers."""
         digests = {leaf: None if each is None else digest_of(each) for leaf, each in self.by_leaf.items()}
-        return Gradients({}, self.error, digests, self.shared)
+        return Gradients({}, self.error, digests, self.shared, self.layouts)
 
     def differing_leaves(self, other: "Gradients") -> list[str]:
         """Return the leaves whose gradients differ in form or bits; both sides are held, or both let go."""
+        layouts = {leaf for leaf, _ in self.layouts.items() ^ other.layouts.items()}
         if self.digests or other.digests:
-            return [leaf for leaf, digest in self.digests.items() if digest != other.digests.get(leaf)]
-        return [leaf for leaf, each in self.by_leaf.items() if not _same(each, other.by_leaf.get(leaf))]
+            return [
+                leaf for leaf, digest in self.digests.items() if digest != other.digests.get(leaf) or leaf in layouts
+            ]
+        every = self.by_leaf.items()
+        return [leaf for leaf, each in every if leaf in layouts or not _same(each, other.by_leaf.get(leaf))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,6 +184,34 @@ def _zeros_instead(gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tens
     return tuple(None if gradient is None else torch.zeros_like(gradient) for gradient in gradients)
 
 
+@contextlib.contextmanager
+def handed_over(leaves: Mapping[str, torch.Tensor], take: Callable[[str, torch.Tensor], None]) -> Iterator[set[str]]:
+    """Let backwards give gradients to `take` as each is complete, and keep none of these; yields the names taken.
+
+    A backward that keeps all needs their memory twice where each has a lane beside it.  What is no leaf is left alone:
+    its gradient goes further.
+    """
+    taken: set[str] = set()
+
+    def handing(name: str) -> Callable[[torch.Tensor], torch.Tensor | None]:
+        def hook(gradient: torch.Tensor) -> torch.Tensor | None:
+            if gradient.layout != torch.strided:
+                return None
+            with without_dispatch_modes(), torch.no_grad():
+                take(name, gradient)
+                taken.add(name)
+                return gradient.new_zeros(()).expand(gradient.shape)
+
+        return hook
+
+    with contextlib.ExitStack() as stack:
+        for name, leaf in leaves.items():
+            if leaf.is_leaf:
+                hook = leaf.register_hook(handing(name))  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                stack.callback(hook.remove)
+        yield taken
+
+
 def gradients_of(
     outputs: dict[str, torch.Tensor],
     leaves: dict[str, torch.Tensor],
@@ -203,8 +238,12 @@ def gradients_of(
                 gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
         return Gradients({}, without_frames(error))
-    found = dict(zip(leaves, map(_dense, gradients), strict=True))
-    return Gradients(found, None, shared=_shared(found))
+    named = dict(zip(leaves, gradients, strict=True))
+    layouts = {
+        leaf: str(each.layout) for leaf, each in named.items() if each is not None and each.layout != torch.strided
+    }
+    found = {leaf: _dense(each) for leaf, each in named.items()}
+    return Gradients(found, None, shared=_shared(found), layouts=layouts)
 
 
 def _shared(gradients: Mapping[str, torch.Tensor | None]) -> dict[str, str]:

@@ -36,6 +36,17 @@ def equal_storages(first: torch.UntypedStorage, second: torch.UntypedStorage) ->
     return _equal_words(_bytes_of(first), _bytes_of(second))
 
 
+def storage_hash(storage: torch.UntypedStorage) -> bytes | None:
+    """Return a hash of 128 bits of what a storage holds; None on other devices than the CPU, and for no bytes.
+
+    To look for a change it reads one memory where a comparison reads two.
+    """
+    size = storage.nbytes()
+    if not size or storage.device.type != "cpu" or not storage.data_ptr():
+        return None
+    return xxhash.xxh3_128_digest((ctypes.c_char * size).from_address(storage.data_ptr()))
+
+
 def equal_memory(first: Tensor, second: Tensor) -> bool:
     """Return True where two tensors certainly hold the same bytes at every element; False decides nothing.
 

@@ -199,7 +199,7 @@ class _Trials:
         large = sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL
         sources = CallSources(
             lambda shadow, wanted, keep: runs.shadow(reference, shadow, paths, wanted, keep),
-            lambda lane, wanted, keep: runs.followed(reference, lane, paths, wanted, keep),
+            lambda lane, wanted, keep, take: runs.followed(reference, lane, paths, wanted, keep, take),
             runs.snapshot.rewind,
             COTANGENTS if paths else (),
             () if large else tuple(kind for kind in self.expected.gradients if kind != DOUBLE),

@@ -81,7 +81,8 @@ def gradient_findings(
         eager, compiled = expected[cotangent], actual.get(cotangent)
         if eager is None or compiled is None:
             continue  # requires_grad or grad_fn differs; the comparison of metadata has said so
-        if eager.digests and compiled.digests:
+        made_again = bool(eager.digests and compiled.digests)
+        if made_again:
             if not eager.differing_leaves(compiled):
                 continue
             eager, compiled = held(cotangent)
@@ -97,10 +98,17 @@ def gradient_findings(
         elif difference is not None:
             findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
         if eager.error is None and compiled.error is None:
-            for leaf, gradient in eager.by_leaf.items():
+            take = dict.pop if made_again else dict.get  # memory of what has been judged is free for the next
+            for leaf in list(eager.by_leaf):
                 shares = "" if leaf in eager.shared else compiled.shared.get(leaf, "")
-                actual_gradient, alone = compiled.by_leaf.get(leaf), cotangent.endswith(ALONE)
-                pair = GradientPair(leaf, gradient, actual_gradient, alone=alone, shares=shares)
+                pair = GradientPair(
+                    leaf,
+                    take(eager.by_leaf, leaf, None),
+                    take(compiled.by_leaf, leaf, None),
+                    alone=cotangent.endswith(ALONE),
+                    shares=shares,
+                    layouts=(eager.layouts.get(leaf, ""), compiled.layouts.get(leaf, "")),
+                )
                 findings += _compare_gradient(pair, cotangent, references)
     return _worst_per_place(findings)
 

@@ -20,6 +20,7 @@ from .cotangents import (
     differentiable,
     earlier_steps,
     gradients_of,
+    handed_over,
     leaves_of,
     may_be_held,
 )
@@ -89,6 +90,8 @@ class CallRuns:
             if paths and outcome.error is None:
                 gradients, after = self._backwards(outcome, paths, stand_ins, kinds)
         self.snapshot.rewind(None if DOUBLE in gradients else (after or outcome).changes)
+        for record in outcome.tensors().values():
+            record.let_go_of_history()
         self._free()
         return FullRun(outcome, paths, gradients, after)
 
@@ -174,11 +177,13 @@ class CallRuns:
         paths: tuple[str, ...],
         cotangents: Sequence[str],
         keep: Callable[[str | None, dict[str, torch.Tensor]], None],
+        take: Callable[[str, torch.Tensor], None] | None = None,
     ) -> None:
         """Run beside a lane, forward and for each cotangent backward, and hand over live tensors by path.
 
         keep: gets outputs and state with None, before the backwards, then the gradients with each cotangent; it may
         empty the dict as it goes, so that no more is held than it wants.
+        take: gets gradients of leaves one by one instead, as soon as each is complete; they are held no longer.
         """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
@@ -190,11 +195,12 @@ class CallRuns:
                 keep(None, tensors)
                 outputs = {path: tensors[path] for path in paths if path in tensors}
                 for cotangent in cotangents if len(outputs) == len(paths) else ():
-                    with lane:
+                    with lane, handed_over(leaves if take is not None else {}, take or _nowhere) as taken:
                         found = gradients_of(outputs, leaves, cotangent, self.seed, self.earlier).by_leaf
                     if cotangent == cotangents[-1]:
                         outputs.clear()
-                    keep(cotangent, {leaf: each for leaf in list(found) if (each := found.pop(leaf)) is not None})
+                    rest = [leaf for leaf, each in found.items() if each is not None and leaf not in taken]
+                    keep(cotangent, {leaf: each for leaf in rest if (each := found.pop(leaf)) is not None})
         self.snapshot.rewind()
         self._free()
 
@@ -217,6 +223,10 @@ class CallRuns:
         self.ended = ended = _observed(program, self.args, self.kwargs, live=True)
         no_stand_ins = StandIns(self.args, self.kwargs, enabled=False)
         return outcome_of(self.snapshot, ended, no_stand_ins, live=True), ended.output
+
+
+def _nowhere(name: str, gradient: torch.Tensor) -> None:
+    """Take no gradient."""
 
 
 def _apart(run: Callable[..., ProgramEnd], *given: Any) -> ProgramEnd:

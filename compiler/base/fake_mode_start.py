@@ -36,7 +36,7 @@ _VARIABLES = ("TORCH_FAKE_TENSOR_DISPATCH_CACHE", "TORCH_FAKE_TENSOR_DISPATCH_CA
 def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
     """Do what `FakeTensorMode.__init__` does."""
     if _COMPILER not in sys.modules and not any(name in os.environ for name in _VARIABLES):
-        _let_references_run()
+        let_references_run()
         try:
             without_compiler(FakeTensorMode.__init__)(mode, **settings)
             converter: Any = mode.fake_tensor_converter
@@ -48,21 +48,38 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
 
 
 @cache
-def _let_references_run() -> None:
+def let_references_run() -> None:
     """Let torch's reference implementations run without its compiler where nobody has imported that.
 
     Each is wrapped in a function that asks the compiler to leave it alone, and keeps what it is given on the function.
     If torch keeps it elsewhere, the import comes back and nothing else.
     """
-    codes = [each for each in _disable_dynamo.__code__.co_consts if isinstance(each, CodeType)]
     for module in (torch._refs, torch._refs.fft, torch._refs.linalg, torch._refs.nn.functional, torch._refs.special):
         for outer in list(vars(module).values()):
             wrapper = outer
             while isinstance(wrapper, FunctionType):
                 inner = getattr(wrapper, "__wrapped__", None)
-                if wrapper.__code__ in codes and isinstance(inner, FunctionType) and _KEPT not in vars(inner):
-                    setattr(inner, _KEPT, _left_alone(inner, wrapper))
+                _let_run(wrapper)
                 wrapper = inner
+
+
+def let_dispatch_run(mode: type) -> None:
+    """Let the calls that a class of modes sees reach it without torch's compiler, which is to leave them alone.
+
+    torch wraps the method of every such class, and its compiler would be imported with the first call.
+    """
+    method = vars(mode).get("__torch_dispatch__")
+    if isinstance(method, FunctionType):
+        _let_run(method)
+
+
+def _let_run(wrapper: FunctionType) -> None:
+    inner = getattr(wrapper, "__wrapped__", None)
+    if wrapper.__code__ in _WRAPPERS and isinstance(inner, FunctionType) and _KEPT not in vars(inner):
+        setattr(inner, _KEPT, _left_alone(inner, wrapper))
+
+
+_WRAPPERS = tuple(each for each in _disable_dynamo.__code__.co_consts if isinstance(each, CodeType))
 
 
 _KEPT = "__dynamo_disable"

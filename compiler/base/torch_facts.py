@@ -34,10 +34,9 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
 )
 from torch.multiprocessing.reductions import StorageWeakRef  # whether a storage still lives; its key is not used again
 from torch.utils._device import DeviceContext, _device_constructors  # what a device block is and what it changes
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._python_dispatch import _disable_current_modes as disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from .fake_mode_start import start_fake_mode, without_compiler
+from .fake_mode_start import let_dispatch_run, start_fake_mode, without_compiler
 
 __all__ = [
     "DispatchMode",
@@ -216,6 +215,7 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyp
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()  # type: ignore[no-untyped-call]  # untyped in torch
+        let_dispatch_run(cls)
 
 
 class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyped in torch
@@ -356,7 +356,7 @@ def set_version(tensor: torch.Tensor, version: int) -> None:
 
 def without_dispatch_modes() -> Any:
     """Return a context in which operators run for real, whatever modes are on (kernels are asked while capturing)."""
-    return disable_current_modes()
+    return _disable_current_modes()
 
 
 def without_torch_function() -> Any:

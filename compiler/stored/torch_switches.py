@@ -70,3 +70,21 @@ def sees_calls() -> bool:
 def torch_build() -> tuple[str, ...]:
     """Return what names this build of torch, and the vector abilities that it uses on this machine."""
     return torch.__version__, str(torch.version.git_version), torch.backends.cpu.get_cpu_capability()
+
+
+def forward_ad_depth() -> int:
+    """Return how many levels of forward-mode AD are entered."""
+    return int(torch.autograd.forward_ad._current_level) + 1
+
+
+def leave_forward_ad(depth: int) -> None:
+    """Leave, or enter, levels of forward-mode AD until this many are entered."""
+    while forward_ad_depth() > depth:
+        torch.autograd.forward_ad.exit_dual_level()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    while forward_ad_depth() < depth:
+        torch.autograd.forward_ad.enter_dual_level()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
+def set_backward_threads(enabled: bool) -> None:
+    """Set whether backwards may use threads of their own."""
+    torch._C._set_multithreading_enabled(enabled)

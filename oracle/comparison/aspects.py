@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from ..state.process_state import ProcessState
 from ..state.random_state import RandomState
 from .compare_exceptions import exception_differences
-from .compare_objects import mutation_differences, output_differences, python_differences
+from .compare_objects import (
+    mutation_differences,
+    output_differences,
+    python_differences,
+    zero_sign_of_numbers,
+)
 from .compare_process_state import generator_differences
 from .compare_tensors import (
     GradientPair,
@@ -23,6 +28,7 @@ from .compare_tensors import (
     gradient_stride_differences,
     identity_differences,
     metadata_differences,
+    order_differences,
     placement_differences,
     sharing_differences,
     version_differences,
@@ -78,6 +84,12 @@ def after_the_run(read: Callable[[], object]) -> Observe:
 def refusal_of_double(error: BaseException | None) -> str:
     """Say that gradients of gradients are refused."""
     return "have no history, eager's have one" if error is None else f"raise {type(error).__name__}, eager gives them"
+
+
+def placement_and_order(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield how new tensors and arrays lie in memory otherwise than eager's."""
+    yield from placement_differences(outcomes)
+    yield from order_differences(outcomes)
 
 
 # Differences at one place are reported in the order of the rows.
@@ -152,9 +164,9 @@ ASPECTS: tuple[Aspect, ...] = (
     ),
     Aspect(
         "placement",
-        "at which element of its memory a new tensor starts, and how large that memory is",
+        "at which element of its memory a new tensor starts, how large that is; the order of an array in memory",
         fails=False,
-        outcomes=placement_differences,
+        outcomes=placement_and_order,
     ),
     Aspect(
         "gradient-memory",
@@ -163,7 +175,13 @@ ASPECTS: tuple[Aspect, ...] = (
         gradients=gradient_memory_sentences,
     ),
     Aspect("gradient-strides", "strides of gradients", fails=False, gradients=gradient_stride_differences),
-    Aspect("zero-sign", "the sign of zeros", fails=False, equal_values=zero_sign_sentences),
+    Aspect(
+        "zero-sign",
+        "the sign of zeros",
+        fails=False,
+        equal_values=zero_sign_sentences,
+        outcomes=zero_sign_of_numbers,
+    ),
 )
 
 

@@ -84,6 +84,15 @@ def _constant(match: Match, eager: object, actual: object) -> Iterator[Differenc
         yield Difference(match.position, match.path, sentence)
 
 
+def zero_sign_of_numbers(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield numbers of Python's that are zero and have the other sign than eager's."""
+    for match in outcomes.matches:
+        if match.kind == "atom" and match.eager is not None and match.actual is not None:
+            eager, actual = match.eager.value, match.actual.value
+            if isinstance(eager, (float, complex)) and eager == actual and repr(eager) != repr(actual):
+                yield Difference(match.position, match.path, f"is {actual!r}, eager's is {eager!r}")
+
+
 def _items(match: Match) -> Iterator[Difference]:
     """Compare arrays of strings and objects item by item: they have no tensor to be judged by."""
     if match.kind not in ("array", "buffer") or match.eager is None or match.actual is None:
@@ -91,6 +100,8 @@ def _items(match: Match) -> Iterator[Difference]:
     eager, actual = match.eager.value, match.actual.value
     if eager is None or actual is None or eager.shape != actual.shape or eager.dtype != actual.dtype:
         return
+    if eager.dtype.hasobject:
+        return  # its items have places of their own
     if as_tensor(eager) is None and not (eager == actual).all():
         yield Difference(match.position, match.path, "holds other items than eager's")
 

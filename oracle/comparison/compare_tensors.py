@@ -28,7 +28,8 @@ class Pair:
 class GradientPair:
     """The gradients of one leaf for one cotangent; None where the backward gave none.
 
-    alone: of one output alone.  shares: the leaf whose gradient has the same memory in the compiled run, and not in
+    layouts: of both, where one is sparse: numbers are compared as dense ones.  alone: of one output alone.
+    shares: the leaf whose gradient has the same memory in the compiled run, and not in
     eager's; "" for none.
     """
 
@@ -37,6 +38,7 @@ class GradientPair:
     actual: torch.Tensor | None
     alone: bool = False
     shares: str = ""
+    layouts: tuple[str, str] = ("", "")
 
     def is_filled(self) -> bool:
         """Return whether there are zeros for none: one compiled backward serves all outputs."""
@@ -96,7 +98,7 @@ def sharing_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
 
 
 def identity_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
-    """Yield tensors in the output that are the caller's own objects on one side only."""
+    """Yield tensors in the output that are the caller's own objects, or come twice, on one side only."""
     for match in outcomes.matches:
         if (
             match.part == "values"
@@ -108,6 +110,12 @@ def identity_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
             if min(expected, identity) < 0 and expected != identity:
                 words = [
                     "a new tensor" if number >= 0 else "the caller's own tensor" for number in (identity, expected)
+                ]
+                yield Difference(match.position, match.path, f"is {words[0]}, eager's is {words[1]}")
+            elif match.eager.again != match.actual.again:
+                words = [
+                    "a tensor that was returned before" if node.again else "another tensor"
+                    for node in (match.actual, match.eager)
                 ]
                 yield Difference(match.position, match.path, f"is {words[0]}, eager's is {words[1]}")
 
@@ -128,6 +136,20 @@ def placement_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
             yield Difference(match.position, match.path, f"starts at {places[0]}, eager's at {places[1]}")
 
 
+def order_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield arrays whose items lie in another order in memory than those of eager's."""
+    for match in outcomes.matches:
+        arrays = _arrays(match)
+        if arrays is not None and arrays[0].shape == arrays[1].shape and arrays[0].dtype == arrays[1].dtype:
+            eager, actual = arrays
+            if eager.size and _long_strides(eager) != _long_strides(actual):
+                yield Difference(match.position, match.path, f"strides are {actual.strides}, eager's {eager.strides}")
+
+
+def _long_strides(array: numpy.ndarray) -> tuple[int, ...]:
+    return tuple(stride for size, stride in zip(array.shape, array.strides, strict=True) if size > 1)
+
+
 def version_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
     """Yield tensors that the compiled run writes to without autograd's notice: a backward will not refuse them."""
     for path in sorted(outcomes.actual.uncounted - outcomes.eager.uncounted):
@@ -142,6 +164,9 @@ def gradient_differences(pair: GradientPair) -> Iterator[str]:
         if eager is not actual and not pair.is_filled():
             words = ["None" if gradient is None else "a tensor" for gradient in (actual, eager)]
             yield f"is {words[0]}, eager's is {words[1]}"
+    elif pair.layouts[0] != pair.layouts[1]:
+        eager_has, actual_has = (layout or "torch.strided" for layout in pair.layouts)
+        yield f"layout is {actual_has}, eager's is {eager_has}"
     elif pair.same_form() is None:
         yield f"is {actual.dtype}{list(actual.shape)}, eager's is {eager.dtype}{list(eager.shape)}"
 
@@ -175,7 +200,7 @@ def as_tensor(array: numpy.ndarray) -> torch.Tensor | None:
     """Return the values of an array as a tensor; None for strings and objects, which torch does not hold."""
     try:
         return torch.from_numpy(array.copy())
-    except TypeError:
+    except (TypeError, ValueError):  # texts, objects, structures; bytes in another machine's order
         return None
 
 

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from plumbline.compiler.base.fake_mode_start import let_references_run
+
 from .monte_carlo import (
     DOUBLE,
     WIDE,
@@ -297,6 +299,7 @@ def _decomposed(
     assert call.facts.decomposition is not None
     args, kwargs, written = _with_copies(call.facts, args, kwargs)
     in_place = call.operator.name().partition(".")[0].endswith("_") and bool(written)
+    let_references_run()  # most decompositions are references of torch's
     with NoisyArithmetic(source, scale, sums):
         result = call.facts.decomposition(*args, **kwargs)
     if in_place:  # the functional form was run: its result is the new value of the argument

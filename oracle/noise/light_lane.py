@@ -30,8 +30,9 @@ from .operator_facts import OperatorFacts
 from .shadow import ArgumentsBefore, ShadowRun, has_no_memory, is_plain
 from .shadow_memory import shadow_view, wide_dtype
 
-# Shadows of dead storages are looked for after this many new ones.
+# Shadows of dead storages are looked for after this many new ones, or bytes of them.
 _SWEEP = 48
+_SWEEP_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class LightLane(ShadowRun):
         if wide:
             self.plan = LanePlan(0, 0, 1, 0)
         self._living: dict[int, LightStorage] = {}
-        self._new = 0
+        self._new = self._new_bytes = 0
         self._overwrites = False
         self.may_jump = False
 
@@ -182,8 +183,9 @@ class LightLane(ShadowRun):
         storage = LightStorage(weak_reference(real.untyped_storage()), real.dtype, size, flat)
         self._living[storage_key(real)] = storage
         self._new += 1
-        if self._new > _SWEEP:
-            self._new = 0
+        self._new_bytes += flat.nbytes
+        if self._new > _SWEEP or self._new_bytes > _SWEEP_BYTES:
+            self._new = self._new_bytes = 0
             self._living = {key: each for key, each in self._living.items() if not storage_is_gone(each.alive)}
 
 

@@ -20,20 +20,18 @@ from ..noise.plain_form import plain_form
 from ..noise.shadow import ShadowRun
 from ..verdict import ErrorStatistics, VerdictKind
 from .bits import as_reals, equal_bits
+from .exact_value import ExactValue
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
 from .value_decision import FinalDecision, Need, OpenDecision
 from .value_judgement import judge_values
 
 ShadowProgram = Callable[[ShadowRun, Sequence[str | None], "Keep"], None]
 Keep = Callable[[str | None, dict[str, torch.Tensor]], None]
-FollowedProgram = Callable[[LightLane, Sequence[str], Keep], None]
+Take = Callable[[str, torch.Tensor], None]
+FollowedProgram = Callable[[LightLane, Sequence[str], Keep, Take | None], None]
 
 ROUNDED_LANES = 4
-_SHORTENED = 1 << 16
-"""Elements from which a float64 value is kept as its distance from eager's."""
 _ACCEPTED = (VerdictKind.EQUAL, VerdictKind.NOISE, VerdictKind.BETTER)
-_BLOCKS = 64
-"""Parts in which that is computed."""
 DEPTHS = ("exact", "few", "replicas", "rounded")
 FEW_REPLICAS, CLEAR_MARGIN = 2, 0.5
 """A tensor of floats is accepted by few replicas where it passes by this margin.
@@ -54,7 +52,7 @@ class CallSources:
     """Where the references of a call come from.
 
     run: under shadow lanes, outputs (None) and gradients for cotangents in one run.  follow: the same beside a light
-    lane.  restore: rewinds after `run`.
+    lane; what it is given last takes gradients one by one, as soon as they are made.  restore: rewinds after `run`.
     cotangents: in the order they are judged; empty where there are no gradients.
     together: the kinds of backward that may be run on one graph.
     alike: the cotangents that are as large as the first one, element by element.
@@ -70,36 +68,11 @@ class CallSources:
     large: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Exact:
-    """A float64 value.  number: the value, or its distance from eager's in float32, which is half as large."""
-
-    number: torch.Tensor
-    distance: bool
-
-    @classmethod
-    def beside(cls, eager: torch.Tensor, value: torch.Tensor) -> "_Exact":
-        """Keep the float64 value of a tensor of eager's; a distance loses 2**-24 of itself, which decides nothing."""
-        if value.numel() >= _SHORTENED and eager.is_floating_point() and eager.itemsize <= 4:
-            distance = torch.empty_like(eager, dtype=torch.float32)
-            rows = max(1, eager.shape[0] // _BLOCKS)
-            parts = (torch.split(each.detach(), rows) for each in (distance, value, eager))
-            for block, widened, real in zip(*parts, strict=True):
-                block.copy_(widened - real)
-            if bool(distance.isfinite().all()):
-                return cls(distance, True)
-        return cls(value, False)
-
-    def value(self, eager: torch.Tensor) -> torch.Tensor:
-        """Return the float64 value; eager: the same as before, bit by bit."""
-        return eager.detach().double().add_(self.number) if self.distance else self.number
-
-
 @dataclass(slots=True)
 class _Known:
     """What the light runs have given so far; lanes of one cotangent are forgotten when the next one is judged."""
 
-    exact: dict[str | None, dict[str, _Exact]] = field(default_factory=dict)
+    exact: dict[str | None, dict[str, ExactValue]] = field(default_factory=dict)
     eager: dict[str | None, dict[str, TensorDigest]] = field(default_factory=dict)
     noise: dict[str, KnownNoise] = field(default_factory=dict)
 
@@ -206,8 +179,7 @@ class References:
         repeated = self._known.eager.get(cotangent, {}).pop(path, None)
         if kept is None or repeated is None or not repeated.has_numbers_of(eager):
             return _Undecided.NOT_FOLLOWED
-        exact = kept.value(eager)
-        found = screened(left, right, as_reals(exact))
+        found = screened(left, right, kept)
         own = KnownNoise(found.noise, found.eager_error)
         if cotangent is not None and noise is None:
             self._known.noise[path] = own
@@ -216,13 +188,14 @@ class References:
             decision = all_rounding(left, right, own)
         if decision is not None:
             return decision
+        exact = kept.value(eager)
         kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact))
         if not isinstance(kind, Need):
             return FinalDecision(kind, statistics, sentence)
         gross = self._grossly_wrong(found, left, right, as_reals(exact), (path, cotangent)) if large else None
         return gross or _Undecided.NEEDS_REPLICAS
 
-    def _exact(self, path: str, cotangent: str | None) -> _Exact | None:
+    def _exact(self, path: str, cotangent: str | None) -> ExactValue | None:
         """Return the float64 value from the light lane, for once: it is forgotten here."""
         if not self._trusts_light:
             return None
@@ -248,25 +221,31 @@ class References:
             known.eager[gone].clear()
 
         def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
-            if key in known.exact:
+            if key in known.exact and (key is None or len(wanted) > 1):
                 return
             exact, eager = known.exact.setdefault(key, {}), known.eager.setdefault(key, {})
             if key is None:  # the program may still write to what it has returned, and its backward follows
                 for path, tensor in tensors.items():
                     value = lane.lane_of(tensor)
                     if value is not None:
-                        eager[path], exact[path] = digest_of(tensor), _Exact(value.clone(), False)
+                        eager[path], exact[path] = digest_of(tensor), ExactValue(value.clone())
                 return
             if len(wanted) > 1:  # a later backward may need the lanes of what this one has returned
                 for path, tensor in tensors.items():
                     value = lane.lane_of(tensor)
                     if value is not None:
-                        eager[path], exact[path] = digest_of(tensor), _Exact.beside(tensor, value.clone())
+                        eager[path], exact[path] = digest_of(tensor), ExactValue.beside(tensor, value.clone())
                 return
             for path, tensor, value in lane.drain(tensors):
-                eager[path], exact[path] = digest_of(tensor), _Exact.beside(tensor, value)
+                eager[path], exact[path] = digest_of(tensor), ExactValue.beside(tensor, value)
 
-        self._sources.follow(lane, wanted, keep)
+        def take(path: str, gradient: torch.Tensor) -> None:
+            value = lane.lane_of(gradient)
+            if value is not None and first is not None:
+                known.eager.setdefault(first, {})[path] = digest_of(gradient)
+                known.exact.setdefault(first, {})[path] = ExactValue.beside(gradient, value)
+
+        self._sources.follow(lane, wanted, keep, take if self._sources.large else None)
         known.exact.setdefault(cotangent, {})
         self._may_jump |= lane.may_jump
         if lane.untrusted or lane.unstable_control_flow:
@@ -307,13 +286,19 @@ class References:
         lane = LightLane(wide=True, seed=self._options.seed + number)
         found: list[tuple[float, float]] = []
 
+        def take(which: str, tensor: torch.Tensor) -> None:
+            value = lane.lane_of(tensor) if which == path and cotangent is not None else None
+            if value is not None:
+                apart = (as_reals(value) - exact).abs()
+                found.append((float(apart.square().mean().sqrt()), float(apart.max())))
+
         def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
             value = lane.lane_of(tensors[path]) if key == cotangent and path in tensors else None
             if value is not None:
                 apart = (as_reals(value) - exact).abs()
                 found.append((float(apart.square().mean().sqrt()), float(apart.max())))
 
-        self._sources.follow(lane, () if cotangent is None else (cotangent,), keep)
+        self._sources.follow(lane, () if cotangent is None else (cotangent,), keep, take)
         return found[0] if found and not lane.untrusted else None
 
     def _trusted(self, decision: FinalDecision, eager: torch.Tensor, actual: torch.Tensor) -> FinalDecision:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..noise.monte_carlo import DOUBLE, unit_roundoff
 from ..verdict import VerdictKind
+from .exact_value import ExactValue
 from .float_values import BETTER_SHARE
 from .noise_units import (
     BIAS_FLOOR_FULL,
@@ -88,7 +89,7 @@ class _Rows:
 
     actual: Tensor
     eager: Tensor
-    exact: Tensor | None
+    exact: ExactValue | None
     leading: tuple[int, ...]
     kept: Tensor | None
 
@@ -98,23 +99,22 @@ class _Rows:
         step = max(1, _BLOCK // max(1, self.eager.shape[1]))
         for start in range(0, self.eager.shape[0], step):
             rows = slice(start, start + step)
-            exact = self.exact[rows]
-            yield rows, self.actual[rows].double().sub_(exact), self.eager[rows].double().sub_(exact), exact
+            eager = self.eager[rows].double()
+            exact = self.exact.rows(rows if self.kept is None else self.kept[rows], eager)
+            yield rows, self.actual[rows].double().sub_(exact), eager.sub_(exact), exact
 
 
-def _rows_of(actual: Tensor, eager: Tensor, exact: Tensor | None) -> _Rows | None:
+def _rows_of(actual: Tensor, eager: Tensor, exact: ExactValue | None) -> _Rows | None:
     """Return the rows that differ; a vector is one row.  None when too few elements do."""
     columns = eager.shape[-1] if eager.dim() else 1
-    matrices = [None if t is None else t.reshape(-1, columns) for t in (actual, eager, exact)]
-    a, e, r = matrices
-    assert a is not None
-    assert e is not None
+    a, e = actual.reshape(-1, columns), eager.reshape(-1, columns)
+    r = None if exact is None else exact.matrix(columns)
     kept = None
     if a.shape[0] > 1:
         differs = _differing(a, e)
         if not bool(differs.all()):
             kept = differs.nonzero().flatten()
-            a, e, r = a[kept], e[kept], None if r is None else r[kept]
+            a, e = a[kept], e[kept]
     return None if a.numel() < FEWEST else _Rows(a, e, r, tuple(eager.shape[:-1]), kept)
 
 
@@ -122,10 +122,15 @@ def _differing(first: Tensor, second: Tensor) -> Tensor:
     """Return which rows of two matrices differ."""
     step = max(1, _BLOCK // max(1, first.shape[1]))
     pairs = zip(torch.split(first, step), torch.split(second, step), strict=True)
-    return torch.cat([(a != b).any(1) for a, b in pairs])
+    return torch.cat([_any_of_rows(a != b) for a, b in pairs])
 
 
-def screened(actual: Tensor, eager: Tensor, exact: Tensor) -> Screening:
+def _any_of_rows(found: Tensor) -> Tensor:
+    """Return which rows of truth values have one that is true; eight bytes are read at a time."""
+    return (found.view(torch.int64) if found.shape[1] % 8 == 0 and found.shape[1] else found).any(1)
+
+
+def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Screening:
     """Accept a tensor whose errors are distributed as eager's are; shapes and dtypes of the first two are equal.
 
     exact: the float64 value.  The element, the root mean square and the mean over slices are tested, as in the full
@@ -133,7 +138,7 @@ def screened(actual: Tensor, eager: Tensor, exact: Tensor) -> Screening:
     """
     if not eager.is_floating_point() or eager.dtype == torch.float64 or not eager.numel():
         return OPEN
-    rows = _rows_of(actual, eager, exact)
+    rows = _rows_of(actual, eager, ExactValue(exact) if isinstance(exact, Tensor) else exact)
     if rows is None:
         return OPEN
     pooled = _pool(rows, eager.dtype)

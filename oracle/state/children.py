@@ -129,7 +129,7 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
         names = getattr(value, "_fields", None) if kind == "tuple" else None
         for index, child in enumerate(items_of(value)):
             yield (f"{path}.{names[index]}" if names else f"{path}[{index}]"), child
-        yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if kind != "tuple" or not names)
+        yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind == "dict":
         for key, child in entries_of(value):
             yield (f"{path}[{key!r}]" if _short(key) else f"{path}[...]"), child
@@ -157,6 +157,10 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
             yield path, value.__wrapped__
     elif kind == "library":
         yield from held_parts(path, value)
+    elif kind == "array":
+        if value.dtype.hasobject and value.dtype.names is None:
+            yield from ((f"{path}[{number}]", item) for number, item in enumerate(value.flat))
+        yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind == "memoryview":
         with suppress(ValueError):  # it is released
             yield f"{path}.obj", value.obj
@@ -221,6 +225,24 @@ def _filled(cell: types.CellType) -> bool:
     return True
 
 
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+
+
+def shown_parts(path: str, value: Any) -> list[tuple[str, object]] | None:
+    """Return `(path, part)` for what an object shows that no walk enters; None for one that shows nothing."""
+    if type(value) in _VIEWS:
+        return [(f"{path} item {number}", item) for number, item in enumerate(value)]
+    if isinstance(value, types.MappingProxyType):
+        return [(f"what {path} shows", dict(value))]
+    if isinstance(value, re.Match):
+        return [(f"what {path} has found", (value.re, value.string, value.regs))]
+    if type(value) is weakref.ref:
+        return [(f"{path}()", value())]
+    if isinstance(value, torch.futures.Future) and value.done():
+        return [(f"{path}.value()", value.value())]
+    return None
+
+
 def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]]:
     """Return `(path, part)` for what a description says of an object; sets in an order by their values alone."""
     if kind == "set":
@@ -230,6 +252,8 @@ def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]
         entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in numbered]
         if isinstance(value, collections.defaultdict):
             entries.append((f"{path}.default_factory", value.default_factory))
+        keys = (key for key in items_of(value) if isinstance(key, torch.Tensor))  # a text of one would round
+        entries += [(f"tensor key {number} of {path}", key) for number, key in enumerate(keys)]
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]
     if kind in ("object", "class"):
         fields = class_attributes(value) if kind == "class" else fields_of(value)
@@ -238,6 +262,10 @@ def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]
         return [*children_of(path, kind, value), *((f"{name} of {path}", part) for name, part in _form_of(value))]
     if kind == "library":
         return library_parts(path, value)
+    if kind == "array":
+        return [*children_of(path, kind, value), (f"whether {path} may be written", bool(value.flags.writeable))]
+    if kind == "buffer":
+        return []
     if kind == "deque":
         return [*children_of(path, kind, value), (f"{path}.maxlen", value.maxlen)]
     return list(children_of(path, kind, value))

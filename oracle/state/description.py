@@ -14,7 +14,7 @@ import torch
 
 from ..user_overrides import with_overrides
 from .argument_stand_ins import StandIns
-from .children import described_parts
+from .children import described_parts, shown_parts
 from .kinds import kind_of, place_of_count
 from .saved_objects import generator_digest
 from .saved_tensors import as_bytes
@@ -130,7 +130,9 @@ class Describer:
             self.described.add(id(value))
             if not again:
                 self.records[id(value)] = self.tensors.record(value)
-            return Node(kind, path, type_name, identity, self.records[id(value)], again=again)
+            gradient = value.grad if identity >= 0 and not again and value.is_leaf else None
+            held = {} if gradient is None else {f"{path}.grad": self.describe(f"{path}.grad", gradient, depth + 1)}
+            return Node(kind, path, type_name, identity, self.records[id(value)], held, again=again)
         if again and not inside and kind != "tuple":  # which of two equal tuples it is, Python does not promise
             return Node(kind, path, type_name, identity, again=True)
         if kind == "generator":
@@ -142,6 +144,13 @@ class Describer:
         if place is not None:
             told = Node("atom", f"place of {path}", "builtins.str", value=place)
             return Node(kind, path, type_name, identity, children={told.path: told})
+        shown = (
+            shown_parts(path, value) if kind in ("closed", "object") and identity >= 0 and depth <= DEEPEST else None
+        )
+        if shown is not None:
+            self.described.add(id(value))
+            children = {name: self.describe(name, part, depth + 1) for name, part in shown}
+            return Node("shown", path, type_name, identity, children=children)
         if kind in ("closed", "forward-only") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)
         if kind == "storage":
@@ -151,11 +160,15 @@ class Describer:
             owner = owner_of(self.ranges, _address_of(value)) if kind == "array" and identity >= 0 else None
             memory = Node("atom", f"memory of {path}", "builtins.int", value=owner)
             copied, source = numpy.array(value, copy=True), _source_of(value) if kind == "array" else None
-            return Node(kind, path, type_name, identity, copied, {memory.path: memory}, source=source)
+            self.described.add(id(value))
+            held = {name: self.describe(name, part, depth + 1) for name, part in described_parts(path, kind, value)}
+            return Node(kind, path, type_name, identity, copied, {memory.path: memory, **held}, source=source)
         if identity < 0 and not inside and kind != "tuple":
             return Node(kind, path, type_name, identity, again=True)
         self.described.add(id(value))
         parts = described_parts(path, kind, value)
+        if kind == "function" and identity < 0:
+            parts.append((f"code of {path}", value.__code__))
         children = {name: self.describe(name, part, depth + 1) for name, part in parts}
         return Node(kind, path, type_name, identity, children=children)
 

@@ -19,6 +19,7 @@ import sysconfig
 import threading
 import types
 import weakref
+from typing import cast
 
 import numpy
 import torch
@@ -142,6 +143,18 @@ def is_library_module(name: object) -> bool:
     return root in LIBRARIES or (root in sys.stdlib_module_names and root != "__main__")
 
 
+def is_library_class(cls: type) -> bool:
+    """Return whether a class is a library's; one that a library makes for an object of the program's is that object's.
+
+    A parametrised module has such a class, with a property for each parametrised tensor.
+    """
+    home, name = (vars(type)[word].__get__(cls) for word in ("__module__", "__name__"))
+    return is_library_module(home) and not (home in _MAKE_CLASSES and name not in vars(sys.modules[home]))
+
+
+_MAKE_CLASSES = frozenset({"torch.nn.utils.parametrize"})
+
+
 def kind_of(value: object) -> str:
     """Return how this object is walked, as a word: atom, tensor, list, dict, ..., object, closed.
 
@@ -165,7 +178,7 @@ def kind_of(value: object) -> str:
         if issubclass(cls, classes):
             return kind
     if issubclass(cls, type):
-        return "atom" if is_library_module(vars(type)["__module__"].__get__(value)) else "class"
+        return "atom" if is_library_class(cast("type", value)) else "class"
     return "object" if _has_fields(value) else "closed"
 
 
@@ -192,7 +205,7 @@ _COUNT_OF_NUMBERS = re.compile(r"count\((?P<numbers>-?[\d.]+(, -?[\d.]+)?)\)")
 
 def _is_a_runners(cls: type) -> bool:
     """Return whether this is a class of the test runner's, such as a handler that collects records for it."""
-    return home_of(cls).split(".")[0] in CLOSED_PACKAGES - {"_io", "_thread"}
+    return home_of(cls).split(".")[0] in CLOSED_PACKAGES - {"_io", "_thread", "ctypes"}
 
 
 def _is_standard_stream(value: object) -> bool:

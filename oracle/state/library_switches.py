@@ -8,6 +8,7 @@ import builtins
 import copyreg
 import csv
 import decimal
+import functools
 import gc
 import locale
 import logging
@@ -32,6 +33,7 @@ from plumbline.compiler.base.torch_facts import (
     tensor_hooks,
     validates_distributions,
 )
+from plumbline.compiler.stored.torch_switches import forward_ad_depth, leave_forward_ad, set_backward_threads
 
 from .kinds import is_library_module
 from .switch import Switch
@@ -141,9 +143,108 @@ def _attention(kind: str) -> Switch:
     return Switch(f"{kind} attention", read, getattr(backend, f"enable_{kind}_sdp"))
 
 
+def _reduced_precision() -> list[Switch]:
+    """Return the rows of what torch's libraries may compute with fewer digits, as far as this version has them."""
+    backends = torch.backends
+    named = [
+        ("cuda.matmul", "allow_tf32"),
+        ("cuda.matmul", "allow_fp16_reduced_precision_reduction"),
+        ("cuda.matmul", "allow_bf16_reduced_precision_reduction"),
+        ("cudnn", "allow_tf32"),
+        ("mkldnn", "deterministic"),
+        ("opt_einsum", "enabled"),
+        ("opt_einsum", "strategy"),
+        ("quantized", "engine"),
+    ]
+    rows = [(name, functools.reduce(getattr, name.split("."), backends), attribute) for name, attribute in named]
+    return [_unless_mixed(f"{name}.{attribute}", holder, attribute) for name, holder, attribute in rows]
+
+
+def _unless_mixed(name: str, holder: Any, attribute: str) -> Switch:
+    """Return the row of an attribute; None stands for settings that contradict each other, which torch refuses."""
+
+    def read() -> Any:
+        try:
+            return getattr(holder, attribute)
+        except RuntimeError:
+            return None
+
+    return Switch(name, read, lambda saved: None if saved is None else setattr(holder, attribute, saved))
+
+
+def _precisions() -> tuple[str, ...]:
+    """Return what each library's products and convolutions may round to; programs set one, or all by one name."""
+    return tuple(_lowered(holder) for holder in _HOLDERS)
+
+
+def _lowered(holder: Any) -> str:
+    return str(holder.fp32_precision)
+
+
+def _set_precisions(saved: Sequence[str]) -> None:
+    for holder, value in zip(_HOLDERS, saved, strict=True):
+        if holder.fp32_precision != value:
+            holder.fp32_precision = value
+
+
+_HOLDERS: tuple[Any, ...] = tuple(
+    holder
+    for holder in (
+        torch.backends,
+        *(
+            getattr(getattr(torch.backends, library), part, None)
+            for library, parts in (("mkldnn", ("matmul", "conv", "rnn")), ("cudnn", ("conv", "rnn")))
+            for part in parts
+        ),
+        torch.backends.cuda.matmul,
+    )
+    if hasattr(holder, "fp32_precision")
+)
+"""From the outermost: where one of them is set, those inside of it follow until they are set themselves."""
+
+
+def _sparse_checks() -> bool:
+    return bool(torch.sparse.check_sparse_tensor_invariants.is_enabled())  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
+def _set_sparse_checks(saved: bool) -> None:
+    checks = torch.sparse.check_sparse_tensor_invariants
+    (checks.enable if saved else checks.disable)()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
+def _other_function(eager: Any, actual: Any) -> bool:
+    """Return whether two functions have other code; each run may make its own."""
+    return eager is not actual and getattr(eager, "__code__", eager) != getattr(actual, "__code__", actual)
+
+
+def _sharing_strategy() -> str:
+    return str(torch.multiprocessing.get_sharing_strategy())  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
+def _set_sharing_strategy(saved: str) -> None:
+    torch.multiprocessing.set_sharing_strategy(saved)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
+def _safe_globals() -> tuple[Any, ...]:
+    return tuple(sorted(torch.serialization.get_safe_globals(), key=str))
+
+
+def _set_safe_globals(saved: Sequence[Any]) -> None:
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(list(saved))
+
+
 _FUTURE = torch.__future__
 
 LIBRARY_SWITCHES: tuple[Switch, ...] = (
+    *_reduced_precision(),
+    Switch("precision of libraries", _precisions, _set_precisions),
+    Switch("checks of sparse tensors", _sparse_checks, _set_sparse_checks),
+    Switch("threads of backwards", torch.autograd.is_multithreading_enabled, set_backward_threads),
+    Switch("levels of forward-mode AD", forward_ad_depth, leave_forward_ad),
+    Switch("sharing of memory between processes", _sharing_strategy, _set_sharing_strategy),
+    Switch("classes that may be loaded", _safe_globals, _set_safe_globals),
+    Switch("profile function", sys.getprofile, sys.setprofile, _other_function),
     _attribute("filling of new memory", torch.utils.deterministic, "fill_uninitialized_memory"),
     Switch("flushing of tiny numbers", lambda: _TINY * 1.0 == 0, torch.set_flush_denormal),
     Switch("number of modes for functions", function_mode_depth, leave_function_modes),
@@ -194,7 +295,7 @@ LIBRARY_SWITCHES: tuple[Switch, ...] = (
     Switch("locale", lambda: locale.setlocale(locale.LC_ALL), lambda saved: locale.setlocale(locale.LC_ALL, saved)),
     *(_attribute(f"sys.{name}", sys, name) for name in ("excepthook", "displayhook", "unraisablehook")),
     _attribute("threading.excepthook", threading, "excepthook"),
-    Switch("trace function", sys.gettrace, sys.settrace),
+    Switch("trace function", sys.gettrace, sys.settrace, _other_function),
     Switch("handlers of signals", lambda: {number: signal.getsignal(number) for number in _SIGNALS}, _set_signals),
     Switch("what logging disables", lambda: logging.root.manager.disable, logging.disable),
     Switch("level of the root logger", lambda: logging.root.level, logging.root.setLevel),

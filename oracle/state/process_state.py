@@ -63,6 +63,19 @@ def _autocast(device: str) -> tuple[Switch, Switch]:
     )
 
 
+def _matmul_precision() -> str | None:
+    """Return the precision; None where libraries were given different ones, which torch then refuses to call one."""
+    try:
+        return str(torch.get_float32_matmul_precision())
+    except RuntimeError:
+        return None
+
+
+def _set_matmul_precision(saved: str | None) -> None:
+    if saved is not None:
+        torch.set_float32_matmul_precision(saved)
+
+
 def _backend_flag(backend: Any, name: str) -> Switch:
     short = backend.__name__.removeprefix("torch.backends.")
     return Switch(f"{short}.{name}", lambda: getattr(backend, name), lambda value: setattr(backend, name, value))
@@ -105,7 +118,7 @@ SWITCHES: tuple[Switch, ...] = (
     *(switch for device in _DEVICES for switch in _autocast(device)),
     Switch("autocast cache", torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
     Switch("anomaly mode", lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()), _anomaly),
-    Switch("float32 matmul precision", torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    Switch("float32 matmul precision", _matmul_precision, _set_matmul_precision),
     Switch("number of threads", torch.get_num_threads, torch.set_num_threads),
     Switch("always warning", torch.is_warn_always_enabled, torch.set_warn_always),
     *(_backend_flag(torch.backends.cudnn, name) for name in ("enabled", "benchmark", "deterministic")),

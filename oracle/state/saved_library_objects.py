@@ -4,10 +4,15 @@ Their state is no attribute that a program could set, so each kind has a row: wh
 """
 
 import collections
+import ctypes
+import hashlib
 import logging
+import mmap
 import queue
+import sqlite3
 import threading
 import weakref
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO, StringIO
@@ -20,11 +25,14 @@ _LOCK, _REENTRANT_LOCK = type(threading.Lock()), type(threading.RLock())
 
 @dataclass(frozen=True, slots=True)
 class LibraryKind:
-    """One kind of object.  read: its state, as values or objects that were there before.  write: sets that state."""
+    """One kind of object.  read: its state, as values or objects that were there before.  write: sets that state.
+
+    write: None where nothing can: a call that changes such an object is not judged, and run compiled alone.
+    """
 
     classes: tuple[type, ...]
     read: Callable[[Any], Any]
-    write: Callable[[Any, Any], object]
+    write: Callable[[Any, Any], object] | None
 
 
 def _set_lock(lock: Any, held: bool) -> None:
@@ -85,6 +93,33 @@ def _set_bits(value: Any, saved: Any) -> None:
     value.state = saved
 
 
+def _read_memory(value: Any) -> bytes:
+    return ctypes.string_at(ctypes.addressof(value), ctypes.sizeof(value))
+
+
+def _write_memory(value: Any, saved: bytes) -> None:
+    ctypes.memmove(ctypes.addressof(value), saved, len(saved))
+
+
+def _read_mapped(value: Any) -> tuple[Any, ...]:
+    """Return what a mapped file of moderate size holds: to read a large one may take minutes."""
+    if value.closed:
+        return ("closed",)
+    return (value[:], value.tell()) if len(value) <= _LARGEST_MAPPED else (len(value), value.tell())
+
+
+def _write_mapped(value: Any, saved: tuple[Any, ...]) -> None:
+    if not value.closed and len(saved) == 2:
+        if isinstance(saved[0], bytes) and value[:] != saved[0]:
+            value[:] = saved[0]
+        value.seek(saved[1])
+
+
+_LARGEST_MAPPED = 1 << 24
+_OF_BYTES = (ctypes.Structure, ctypes.Union, ctypes.Array, type(ctypes.c_int()).__mro__[1])
+_HASHES = tuple({type(hashlib.new(name)) for name in ("sha1", "blake2b", "blake2s", "sha3_256")})
+_PACKERS = (type(zlib.compressobj()), type(zlib.decompressobj()))
+
 _ROWS = (
     LibraryKind((_LOCK,), lambda lock: lock.locked(), _set_lock),
     LibraryKind((_REENTRANT_LOCK,), lambda lock: lock._is_owned(), _set_reentrant),
@@ -92,6 +127,11 @@ _ROWS = (
     LibraryKind((StringIO, BytesIO), _read_stream, _write_stream),
     LibraryKind((queue.SimpleQueue,), _read_queue, _write_queue),
     LibraryKind((numpy.random.BitGenerator,), lambda value: value.state, _set_bits),
+    LibraryKind(_OF_BYTES, _read_memory, _write_memory),
+    LibraryKind((mmap.mmap,), _read_mapped, _write_mapped),
+    LibraryKind(_HASHES, lambda value: value.hexdigest() if value.digest_size else "", None),
+    LibraryKind(_PACKERS, lambda value: value.copy().flush(), None),
+    LibraryKind((sqlite3.Connection,), lambda value: value.total_changes, None),
 )
 
 LIBRARY_CLASSES = tuple(kind for row in _ROWS for kind in row.classes)
@@ -116,7 +156,7 @@ class SavedLibraryObject:
 
     def restore(self) -> None:
         """Set the state back."""
-        if self.changed():
+        if self.row.write is not None and self.changed():
             self.row.write(self.value, self.state)
 
 

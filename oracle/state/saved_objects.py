@@ -217,9 +217,10 @@ def _cell_content(cell: types.CellType) -> object:
 
 @dataclass(frozen=True, slots=True)
 class SavedFunction:
-    """A function's defaults and attributes."""
+    """A function's code, defaults and attributes."""
 
     value: types.FunctionType
+    code: types.CodeType
     defaults: tuple[object, ...] | None
     keyword_defaults: dict[str, object] | None
     attributes: SavedDict
@@ -227,13 +228,16 @@ class SavedFunction:
     def changed(self) -> bool:
         """Compare what calls read."""
         return (
-            self.value.__defaults__ is not self.defaults
+            self.value.__code__ is not self.code
+            or self.value.__defaults__ is not self.defaults
             or (self.value.__kwdefaults__ or None) != (self.keyword_defaults or None)
             or self.attributes.changed()
         )
 
     def restore(self) -> None:
-        """Restore defaults and attributes."""
+        """Restore code, defaults and attributes."""
+        if self.value.__code__ is not self.code:
+            self.value.__code__ = self.code
         self.value.__defaults__ = self.defaults
         self.value.__kwdefaults__ = dict(self.keyword_defaults) if self.keyword_defaults else None
         if self.attributes.changed():
@@ -316,14 +320,17 @@ class SavedBinding:
 
 @dataclass(frozen=True, slots=True)
 class SavedBytes:
-    """A bytearray, array.array or NumPy array, by content."""
+    """A bytearray, array.array or NumPy array, by content; whether an array may be written."""
 
     value: Any
     content: Any
+    writeable: bool = True
 
     def changed(self) -> bool:
         """Compare bytes (NaN equals itself)."""
         if isinstance(self.value, numpy.ndarray):
+            if self.value.flags.writeable != self.writeable:
+                return True
             same_form = self.value.shape == self.content.shape and self.value.dtype == self.content.dtype
             return not same_form or self.value.tobytes() != self.content.tobytes()
         return bool(self.value != self.content)
@@ -335,7 +342,10 @@ class SavedBytes:
         if isinstance(self.value, numpy.ndarray):
             if self.value.shape != self.content.shape:
                 self.value.resize(self.content.shape, refcheck=False)
-            numpy.copyto(self.value, self.content)
+            if self.value.tobytes() != self.content.tobytes():
+                numpy.copyto(self.value, self.content)
+            if self.value.flags.writeable != self.writeable:
+                self.value.flags.writeable = self.writeable
         else:
             self.value[:] = self.content
 
@@ -386,7 +396,7 @@ def save_fields(value: Any) -> SavedFields:
 
 def _save_function(value: types.FunctionType) -> SavedFunction:
     defaults = dict(value.__kwdefaults__ or {})
-    return SavedFunction(value, value.__defaults__, defaults, _save_dict(vars(value)))
+    return SavedFunction(value, value.__code__, value.__defaults__, defaults, _save_dict(vars(value)))
 
 
 _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
@@ -400,7 +410,7 @@ _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
     "function": _save_function,
     "class": lambda value: SavedClass(value, tuple(class_attributes(value))),
     "buffer": lambda value: SavedBytes(value, value[:]),
-    "array": lambda value: SavedBytes(value, value.copy()),
+    "array": lambda value: SavedBytes(value, numpy.array(value), bool(value.flags.writeable)),
     "library": save_library_object,
     "generator": lambda value: SavedGenerator(value, _generator_state(value)),
 }

@@ -7,23 +7,26 @@ from contextlib import suppress
 
 import torch
 
-from ..equal_memory import equal_storages
+from ..equal_memory import equal_storages, storage_hash
 
 
 class SavedStorage:
     """The bytes of one storage, kept alive so that its identity cannot be reused."""
 
-    __slots__ = ("nbytes", "saved", "storage")
+    __slots__ = ("hash", "nbytes", "saved", "storage")
 
     def __init__(self, storage: torch.UntypedStorage) -> None:
         self.storage = storage
         self.nbytes = storage.nbytes()
         self.saved: torch.UntypedStorage = storage.clone()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        self.hash = storage_hash(self.saved)
 
     def changed(self) -> bool:
         """Compare size and bytes."""
         if self.storage.nbytes() != self.nbytes:
             return True
+        if self.hash is not None:
+            return storage_hash(self.storage) != self.hash
         return self.nbytes > 0 and not equal_storages(self.storage, self.saved)
 
     def holds_equal_numbers(self, dtypes: set[torch.dtype]) -> bool:
@@ -140,8 +143,10 @@ _PARTS = {
 def plain_parts(value: torch.Tensor) -> list[torch.Tensor]:
     """Return the strided tensors that a tensor consists of: itself, or the indices and values of a sparse one."""
     names = _PARTS[value.layout]
+    if not names:
+        return [value]
     with torch.no_grad():
-        return [getattr(value, name)() for name in names] if names else [value]
+        return [getattr(value, name)() for name in names]
 
 
 def storages_of(value: torch.Tensor) -> list[int]:
@@ -173,6 +178,11 @@ def is_freed(value: torch.Tensor) -> bool:
         (size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True)
     )
     return value.untyped_storage().nbytes() < (last + 1) * value.element_size()
+
+
+def is_shared_memory(value: torch.Tensor) -> bool:
+    """Return whether a tensor on the CPU is in memory that other processes may open."""
+    return value.device.type == "cpu" and has_storage(value) and value.untyped_storage().is_shared()
 
 
 def has_storage(value: torch.Tensor) -> bool:

@@ -13,11 +13,13 @@ from plumbline.compiler.base.torch_facts import functorch_is_active, unwrapped
 from .kinds import is_library_module
 from .process_state import ProcessState
 from .random_state import RandomState
+from .saved_library_objects import SavedLibraryObject
 from .saved_objects import SavedBinding, SavedState, save_bindings, save_fields, save_object
 from .saved_tensors import SavedStorage, SavedTensorState, can_be_saved, has_storage, plain_parts
 from .walk import Visit, Walk, walk
 
-_WITH_FIELDS = frozenset({"tensor", "list", "dict", "deque", "set"})  # content of their own, and attributes beside it
+_WITH_FIELDS = frozenset({"tensor", "list", "dict", "deque", "set", "array", "tuple"})
+"""Kinds with content of their own, and attributes beside it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +100,15 @@ class Snapshot:
         return None
 
     def not_rewindable(self) -> list[str]:
-        """Return what the last run changed beyond repair: places in the autograd graph."""
+        """Return what the last run changed beyond repair: places in the autograd graph, hashes, databases."""
         return [
             f"{path} was changed in place inside the autograd graph"
             for path, _, saved in self.entries
             if isinstance(saved, SavedTensorState) and not saved.rewindable()
+        ] + [
+            f"{path} was changed, a {type(saved.value).__name__} that cannot be set back"
+            for path, _, saved in self.entries
+            if isinstance(saved, SavedLibraryObject) and saved.row.write is None and saved.changed()
         ]
 
     def ended(self, output: object) -> list[str]:

@@ -11,10 +11,10 @@ from plumbline.compiler.base.torch_facts import forward_ad_is_active
 from ..noise.plain_form import plain_form
 from .children import is_mark, own_dict
 from .kinds import ATOMS
-from .saved_tensors import has_storage, is_freed
+from .saved_tensors import has_storage, is_freed, is_shared_memory
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class TensorRecord:
     """One tensor by value.
 
@@ -40,6 +40,11 @@ class TensorRecord:
     facts: Mapping[str, object]
     memory: int
     original: torch.Tensor  # the live tensor: keeps its storage alive, finds its lanes
+
+    def let_go_of_history(self) -> None:
+        """Keep the memory of the tensor, and no longer the graph that made it, which holds what its backward needs."""
+        if type(self.original) is torch.Tensor and self.original.grad_fn is not None and not self.original.is_nested:
+            self.original = self.original.detach()
 
     def is_overwritten(self) -> bool:
         """Return whether fresh memory of a run holds other numbers now than when it was recorded."""
@@ -116,6 +121,10 @@ def _facts_of(value: torch.Tensor) -> Iterator[tuple[str, object]]:
     """Yield what is worth saying of a tensor that is sparse, quantised, freed, or watched by hooks."""
     if value.layout == torch.sparse_coo:
         yield "is_coalesced()", value.is_coalesced()
+    if value.layout != torch.strided and value.layout != torch.jagged:
+        yield "layout, and numbers that are stored", (str(value.layout), value._nnz())
+    elif is_shared_memory(value):
+        yield "is_shared()", True
     if value.is_quantized:
         yield "the scheme of its quantisation", str(value.qscheme())
         if value.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .children import children_of, class_attributes, special_methods
-from .kinds import is_library_file, is_library_module, kind_of, place_of_count
+from .kinds import is_library_class, is_library_file, is_library_module, kind_of, place_of_count
 
 LARGEST_WALK = 60_000
 """Objects visited at most; the state of a test is far smaller, an application object it refers to may not be."""
@@ -118,7 +118,7 @@ class _Walker:
     def class_of(self, value: object) -> Iterator[tuple[str, object]]:
         """Yield the user classes of an instance: attributes are read through it, and methods run on it."""
         for base in type(value).__mro__:
-            if not is_library_module(base.__module__):
+            if not is_library_class(base):
                 yield base.__name__, base
 
     def function(self, path: str, function: types.FunctionType) -> Iterator[tuple[str, object]]:

@@ -336,7 +336,42 @@ _STATE: tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...] = (
         lambda: torch.distributions.Distribution._validate_args,
         torch.distributions.Distribution.set_default_validate_args,
     ),
+    (lambda: torch.backends.mkldnn.deterministic, lambda before: _set(torch.backends.mkldnn, "deterministic", before)),
+    (
+        lambda: torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction,
+        lambda before: _set(torch.backends.cuda.matmul, "allow_fp16_reduced_precision_reduction", before),
+    ),
+    (lambda: torch.backends.cudnn.allow_tf32, lambda before: _set(torch.backends.cudnn, "allow_tf32", before)),
+    (
+        lambda: torch.backends.mkldnn.matmul.fp32_precision,
+        lambda before: _set(torch.backends.mkldnn.matmul, "fp32_precision", before),
+    ),
+    (torch.sparse.check_sparse_tensor_invariants.is_enabled, lambda before: _check_sparse(before)),
+    (torch.autograd.is_multithreading_enabled, torch._C._set_multithreading_enabled),
+    (lambda: torch.autograd.forward_ad._current_level, lambda before: _leave_levels(before)),
+    (torch.serialization.get_safe_globals, lambda before: _set_safe(before)),
+    (torch.multiprocessing.get_sharing_strategy, torch.multiprocessing.set_sharing_strategy),
+    (sys.getprofile, sys.setprofile),
 )
+
+
+def _set(holder: Any, name: str, value: object) -> None:
+    setattr(holder, name, value)
+
+
+def _check_sparse(on: bool) -> None:
+    checks = torch.sparse.check_sparse_tensor_invariants
+    (checks.enable if on else checks.disable)()
+
+
+def _leave_levels(before: int) -> None:
+    while torch.autograd.forward_ad._current_level > before:
+        torch.autograd.forward_ad.exit_dual_level()
+
+
+def _set_safe(before: list[Any]) -> None:
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals(list(before))
 
 
 def _set_hooks(excepthook: Any, displayhook: Any) -> None:
