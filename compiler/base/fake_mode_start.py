@@ -40,11 +40,24 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
         try:
             without_compiler(FakeTensorMode.__init__)(mode, **settings)
             converter: Any = mode.fake_tensor_converter
-            converter.from_real_tensor = MethodType(without_compiler(type(converter).from_real_tensor), converter)
+            converter.from_real_tensor = _named(
+                MethodType(without_compiler(type(converter).from_real_tensor), converter)
+            )
             return
         except Exception:  # torch wants more of its compiler than is known here
             mode.__dict__.clear()
     FakeTensorMode.__init__(mode, **settings)
+
+
+def _named(from_real_tensor: Any) -> Any:
+    """Return the method that makes fake tensors of real ones, which names those that nobody names."""
+
+    def make(mode: FakeTensorMode, tensor: torch.Tensor, *args: Any, **settings: Any) -> Any:
+        if settings.get("source") is None and _COMPILER not in sys.modules:
+            settings = {"trace": False, **settings, "source": UnknownInput()}  # its log would import it too
+        return from_real_tensor(mode, tensor, *args, **settings)
+
+    return make
 
 
 @cache
@@ -58,9 +71,8 @@ def let_references_run() -> None:
         for outer in list(vars(module).values()):
             wrapper = outer
             while isinstance(wrapper, FunctionType):
-                inner = getattr(wrapper, "__wrapped__", None)
                 _let_run(wrapper)
-                wrapper = inner
+                wrapper = _variable(wrapper, "fn") or getattr(wrapper, "__wrapped__", None)
 
 
 def let_dispatch_run(mode: type) -> None:
@@ -74,9 +86,15 @@ def let_dispatch_run(mode: type) -> None:
 
 
 def _let_run(wrapper: FunctionType) -> None:
-    inner = getattr(wrapper, "__wrapped__", None)
+    inner = _variable(wrapper, "fn")  # `__wrapped__` may be another: a reference of two operands names its primitive
     if wrapper.__code__ in _WRAPPERS and isinstance(inner, FunctionType) and _KEPT not in vars(inner):
-        setattr(inner, _KEPT, _left_alone(inner, wrapper))
+        setattr(inner, _KEPT, _left_alone(inner, _variable(wrapper, "recursive") is not False))
+
+
+def _variable(function: FunctionType, name: str) -> Any:
+    """Return what a function has bound a variable of the functions around it to, None if there is none."""
+    variables = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return next((cell.cell_contents for variable, cell in variables if variable == name), None)
 
 
 _WRAPPERS = tuple(each for each in _disable_dynamo.__code__.co_consts if isinstance(each, CodeType))
@@ -85,10 +103,8 @@ _WRAPPERS = tuple(each for each in _disable_dynamo.__code__.co_consts if isinsta
 _KEPT = "__dynamo_disable"
 
 
-def _left_alone(function: FunctionType, wrapper: FunctionType) -> Any:
+def _left_alone(function: FunctionType, recursive: bool) -> Any:
     """Return a function that the compiler, once there is one, leaves alone as torch wants it to."""
-    variables = zip(wrapper.__code__.co_freevars, wrapper.__closure__ or (), strict=True)
-    recursive = next((cell.cell_contents for name, cell in variables if name == "recursive"), True)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         disable = getattr(sys.modules.get(_COMPILER), "disable", None)

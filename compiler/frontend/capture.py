@@ -178,10 +178,12 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
             return _Stop(signal, places, len(recorder.frames.stopped) - 1)
         return _finish_return(unit, recorder, frames[0], args)
     except (Break, SkipFrame) as signal:
+        _let_frames_go(signal)
         if stop is not None and len(stop.places) > 1:
             return _Stop(stop.signal, stop.places[1:], stop.depth)
         return _skip(unit, recorder, signal)
     except Raised as raised:
+        _let_frames_go(raised)
         detail = f"{raised.value.python_type().__name__} leaves the function"
         return _skip(unit, recorder, SkipFrame(EXCEPTION, detail, unit.origin()))
     except BackendError:
@@ -197,6 +199,13 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
         recorder.modes.restore_autocast()
         recorder.modes.blocks.restore()
         recorder.release()
+
+
+def _let_frames_go(signal: BaseException | None) -> None:
+    """Take the tracebacks off a signal and those before it: its maker may hold it, and all hold the caller's frame."""
+    while signal is not None:
+        signal.__traceback__ = None
+        signal = signal.__context__
 
 
 def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Specialisation:

@@ -188,11 +188,12 @@ def _with_its_number(
         return result
     if any(map(is_symbolic, args)):
         return result
-    mode: Any = result.fake_mode
+    converter: Any = result.fake_mode.fake_tensor_converter
     with without_dispatch_modes(), torch.no_grad():
         given = [torch.empty((), dtype=value.dtype) if isinstance(value, torch.Tensor) else value for value in args]
-        number = target(*given, **kwargs)
-    return mode.fake_tensor_converter.from_real_tensor(mode, number, make_constant=True)
+        result.constant = target(*given, **kwargs)
+    converter.add_constant_storage_mapping(result)
+    return result
 
 
 def lies_otherwise(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> bool:

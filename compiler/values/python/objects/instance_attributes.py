@@ -111,7 +111,10 @@ class InstanceAttributes(Value):
         fallback = class_lookup(self.kind, "__getattr__")[1]
         missing = issubclass(raised.value.python_type(), AttributeError)
         if not missing or not isinstance(fallback, types.FunctionType):
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # its traceback holds this frame
         return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
 
     def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
