@@ -191,7 +191,9 @@ def _with_its_number(
     converter: Any = result.fake_mode.fake_tensor_converter
     with without_dispatch_modes(), torch.no_grad():
         given = [torch.empty((), dtype=value.dtype) if isinstance(value, torch.Tensor) else value for value in args]
-        result.constant = target(*given, **kwargs)
+        number = target(*given, **kwargs)
+    assert isinstance(number, torch.Tensor)
+    result.constant = number
     converter.add_constant_storage_mapping(result)
     return result
 
