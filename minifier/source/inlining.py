@@ -118,13 +118,13 @@ def _redirected(case: SourceCase, one: ImportedName, module: str, name: str) -> 
 def _taken_apart(case: SourceCase, one: ImportedName) -> SourceCase | None:
     """Replace `import m as n` and every `n.a` by `from m import a` and `a`."""
     tree = case.tree()
-    module = _import(one.module)
-    if module is None:
-        return None
     taken = _bound_names(tree)
     attributes = _AttributesOf(one.name, taken)
     attributes.visit(tree)
     if not attributes.found:
+        return None if attributes.left else _with_whole_module(case, one)
+    module = _import(one.module)
+    if module is None:
         return None
     for attribute, name in attributes.found.items():
         part = f"{one.module}.{attribute}"
@@ -139,6 +139,39 @@ def _taken_apart(case: SourceCase, one: ImportedName) -> SourceCase | None:
         _remove_import(tree, one)
     _futures_first(tree)
     return case_of_tree(tree)
+
+
+def _with_whole_module(case: SourceCase, one: ImportedName) -> SourceCase | None:
+    """Put the statements of a module that is imported for what it does in the place of its import.
+
+    None where they bind what the program binds too, or are relative to a package.
+    """
+    file, tree = _source_file(one.module), case.tree()
+    try:
+        module = ast.parse(file.read_text(encoding="utf-8")) if file is not None else ast.Module([], [])
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return None
+    bound = {name for statement in module.body for name in _names_bound_by(statement) if _is_definition(statement)}
+    relative = any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(module))
+    places = [place for place, statement in enumerate(tree.body) if _binds_alike(statement, _import_as(one))]
+    if not places or relative or not module.body or _length(module) > LARGEST or bound & _bound_names(tree):
+        return None
+    _remove_import(tree, one)
+    tree.body[places[0] : places[0]] = module.body
+    _futures_first(tree)
+    return source_case(ast.unparse(ast.fix_missing_locations(tree)))
+
+
+def _is_definition(statement: ast.stmt) -> bool:
+    return not isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _import_as(one: ImportedName) -> ast.Import:
+    return ast.Import([ast.alias(one.module, None if one.name == one.module else one.name)])
+
+
+def _length(module: ast.Module) -> int:
+    return sum(_lines(statement) for statement in module.body)
 
 
 class _AttributesOf(ast.NodeTransformer):
