@@ -15,6 +15,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,7 @@ class PackageTest:
     def written_to(self, folder: Path, name: str) -> str:
         """Write the test and its fault into a folder, and return the test's id."""
         (folder / "planted_fault.py").write_text(PLANT.format(fault=self.fault))
-        file = folder / f"test_{name.replace(' ', '_').replace('-', '_')}.py"
+        file = folder / f"test_{re.sub(r'\W+', '_', name)}.py"
         if self.own:
             source, _, test = self.own.partition("::")
             text = Path(_folder_of(self.package), source).read_text(encoding="utf-8")
@@ -222,7 +223,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="rows whose name holds this text")
     parser.add_argument("--save", type=Path, help="file of the rows")
-    parser.add_argument("--seconds", type=float, default=1800.0, help="of one reduction")
+    parser.add_argument("--seconds", type=float, default=1800.0, help="of one reduction, its proof not counted")
     parser.add_argument("--one", action="store_true", help="one row, in this process, as JSON")
     chosen = parser.parse_args()
     if chosen.one:
