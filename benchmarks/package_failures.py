@@ -55,7 +55,7 @@ class PackageTest:
     def written_to(self, folder: Path, name: str) -> str:
         """Write the test and its fault into a folder, and return the test's id."""
         (folder / "planted_fault.py").write_text(PLANT.format(fault=self.fault))
-        file = folder / f"test_{re.sub(r'\W+', '_', name)}.py"
+        file = folder / ("_".join(["test", *re.findall(r"\w+", name)]) + ".py")
         if self.own:
             source, _, test = self.own.partition("::")
             text = Path(_folder_of(self.package), source).read_text(encoding="utf-8")

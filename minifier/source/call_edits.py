@@ -83,6 +83,7 @@ class _Moved:
     def _as_expression(self, call: ast.Call) -> ast.expr:
         (statement,) = _copies(self.function.body)
         assert isinstance(statement, ast.Return | ast.Expr | ast.Assign)
+        assert statement.value is not None
         result: ast.expr = _Passing(self._passed(call)).visit(statement.value)
         return result
 
