@@ -61,7 +61,7 @@ def inlined(case: SourceCase, one: ImportedName) -> SourceCase | None:
         return _taken_apart(case, one)
     home = _definition(one.module, one.attribute)
     if home is None:
-        return None
+        return _as_whole_module(case, one) if _is_submodule(one) else None
     module, name, statements = home
     if module != one.module and (not statements or sum(_lines(part) for part in statements) > LARGEST):
         return _redirected(case, one, module, name)
@@ -111,6 +111,20 @@ def _redirected(case: SourceCase, one: ImportedName, module: str, name: str) -> 
     tree = case.tree()
     _remove_import(tree, one)
     tree.body.insert(0, ast.ImportFrom(module, [ast.alias(name, one.name)], 0))
+    _futures_first(tree)
+    return case_of_tree(tree)
+
+
+def _is_submodule(one: ImportedName) -> bool:
+    part = getattr(_import(one.module), one.attribute, None)
+    return isinstance(part, ModuleType) and _spec(f"{one.module}.{one.attribute}") is not None
+
+
+def _as_whole_module(case: SourceCase, one: ImportedName) -> SourceCase:
+    """Write `from p import m as n` as `import p.m as n`, which can be taken apart."""
+    tree = case.tree()
+    _remove_import(tree, one)
+    tree.body.insert(0, ast.Import([ast.alias(f"{one.module}.{one.attribute}", one.name)]))
     _futures_first(tree)
     return case_of_tree(tree)
 

@@ -54,6 +54,7 @@ def everything_inlined(text: str) -> str:
         "from package_of_test import smooth\nresult = smooth(1)",
         "import package_of_test as p\nresult = p.smooth(1)",
         "import package_of_test\nresult = package_of_test.core.blur(1)",
+        "from package_of_test import core\nresult = core.blur(1)",
         "from package_of_test.core import Net as Model\nresult = Model().forward(1)",
         "from package_of_test import smooth\nhelper = 5\nFACTOR = 7\nresult = smooth(1)",
     ],
