@@ -263,7 +263,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     parser.add_argument("--save", type=Path, help="file of the rows; what it has is not done again")
     parser.add_argument("--table", action="store_true", help="print what is saved, and do nothing")
-    parser.add_argument("--seconds", type=float, default=600.0, help="of one tool with one case")
+    parser.add_argument("--seconds", type=float, default=1500.0, help="of one tool with one case")
     parser.add_argument("--deep", action="store_true", help="layers around what is wrong")
     chosen = parser.parse_args()
     lines = chosen.save.read_text().splitlines() if chosen.save is not None and chosen.save.exists() else []

@@ -351,11 +351,11 @@ SINGLE_EDITS: dict[str, EditsOf] = {
     "statements": statement_edits,
     "blocks": block_edits,
     "arguments and elements": element_edits,
-    "parameters": parameter_edits,
     "base classes": base_edits,
-    "expressions": expression_edits,
-    "variables": variable_edits,
     "calls": call_edits,
+    "variables": variable_edits,
+    "parameters": parameter_edits,
+    "expressions": expression_edits,
     "constants": constant_edits,
 }
 """All kinds of single edits by what they take out, in the order in which they remove most."""
