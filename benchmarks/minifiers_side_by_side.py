@@ -10,7 +10,8 @@ behind what is wrong, which has to be cut away.
 stock: the program is run with TORCHDYNAMO_REPRO_LEVEL=4 and TORCHDYNAMO_REPRO_AFTER=dynamo, and again with aot; the
 launcher that it leaves is run; the repro.py that this leaves is run in fresh processes and has to raise
 AccuracyError in each.  ours: `repro-minify --compiler torch`; its script has to exit with 1 in as many fresh processes.
-Times are CPU seconds of all processes up to the script, without those fresh ones.
+Times are CPU seconds of all processes up to the script, without those fresh ones; a command that takes more than
+`--seconds` of them is ended.
 """
 
 import argparse
@@ -86,8 +87,7 @@ class Shell:
 
     def __init__(self, folder: Path, seconds: float) -> None:
         self.folder = folder
-        self.left = seconds
-        self.processor = 0.0
+        self.left = seconds  # of each of its commands
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith(("TORCHDYNAMO", "TORCHINDUCTOR"))
         }
@@ -101,34 +101,33 @@ class Shell:
 
     def run(self, command: Sequence[str], **more: str) -> tuple[int, str]:
         """Return (exit status, output); the status is -1 for a command that uses up the time."""
-        started = time.monotonic()
         environment = self.environment | more
         with tempfile.TemporaryFile("w+") as output:
             child = subprocess.Popen(
                 command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True
             )
-            status = _ended(child, self.left)
-            self.left -= time.monotonic() - started
+            while child.poll() is None and _processor_seconds(child.pid) < self.left:
+                time.sleep(0.5)
+            if child.poll() is None:
+                os.killpg(child.pid, 9)
+                child.wait()
+                return -1, ""
             output.seek(0)
-            return status, output.read()
+            return child.returncode, output.read()
 
 
-def _ended(child: subprocess.Popen[bytes], seconds: float) -> int:
-    try:
-        return child.wait(max(seconds, 1))
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
-        child.wait()
-        return -1
+def _processor_seconds(process: int) -> float:
+    """Return the processor seconds of a process and of the children that it has waited for."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def counted(shell: Shell, work: Callable[[], str]) -> tuple[str, float]:
+def counted(work: Callable[[], str]) -> tuple[str, float]:
     """Return (what work returns, processor seconds of the children it waited for)."""
     before = os.times()
     said = work()
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
-    shell.processor += spent
     return said, spent
 
 
@@ -138,7 +137,7 @@ def stock_row(case: BenchCase, after: str, deep: bool, seconds: float) -> Row:
         folder = Path(name)
         (folder / "case.py").write_text(program_text(case, deep))
         shell = Shell(folder, seconds)
-        said, spent = counted(shell, lambda: _stock_script(shell, after))
+        said, spent = counted(lambda: _stock_script(shell, after))
         repro = folder / "repro.py"
         row: Row = {"said": said, "processor": spent, "good": False}
         if said:
@@ -178,7 +177,7 @@ def our_row(case: BenchCase, deep: bool, seconds: float) -> Row:
         shell = Shell(folder, seconds)
         backend = "aot_eager" if case.wrong_at == "aot_eager" else "inductor"
         command = [sys.executable, "-m", "plumbline.minifier.command_minify", "case.py", "--json", "--proofs", "1"]
-        command += ["--compiler", "torch", "--backend", backend, "--out", "repro.py", "--seconds", str(seconds)]
+        command += ["--compiler", "torch", "--backend", backend, "--out", "repro.py"]
         answer: list[str] = []
 
         def work() -> str:
@@ -186,7 +185,7 @@ def our_row(case: BenchCase, deep: bool, seconds: float) -> Row:
             answer.append(output)
             return "" if status == 0 else "out of time" if status == -1 else _last_line(output)
 
-        said, spent = counted(shell, work)
+        said, spent = counted(work)
         row: Row = {"said": said, "processor": spent, "good": False}
         if said:
             return row
@@ -263,7 +262,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name holds this text")
     parser.add_argument("--save", type=Path, help="file of the rows; what it has is not done again")
     parser.add_argument("--table", action="store_true", help="print what is saved, and do nothing")
-    parser.add_argument("--seconds", type=float, default=1500.0, help="of one tool with one case")
+    parser.add_argument("--seconds", type=float, default=240.0, help="of a processor, of one command")
     parser.add_argument("--deep", action="store_true", help="layers around what is wrong")
     chosen = parser.parse_args()
     lines = chosen.save.read_text().splitlines() if chosen.save is not None and chosen.save.exists() else []
