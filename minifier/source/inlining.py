@@ -90,8 +90,7 @@ def _with_definition(
         if not same and name in taken:
             renamed[name] = _free(name, taken)
             source.names[0].asname = renamed[name]
-        if not same:
-            imports.append(source)
+        imports.append(source)  # where it is there already it may stand too low
     definition = [_Renamed(renamed).visit(part) for part in statements]
     _remove_import(tree, one)
     tree.body[:0] = [*imports, *definition]

@@ -129,6 +129,7 @@ class _SourceWork:
             while self._inline_one():
                 self.problem.run((*quick, *EACH_EDIT[:3]) if len(self.problem.current) > 40 else quick)
             self._all_edits()
+            self.refused.clear()  # what could not be inlined into a long program may be into a short one
             while self._inline_one():
                 self._all_edits()
             return self._is_minimal()

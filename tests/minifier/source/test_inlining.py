@@ -87,3 +87,11 @@ def test_a_module_whose_names_the_program_has_too_is_left_where_it_is(package, t
     (tmp_path / package / "effect.py").write_text("kept = 1\n")
     case = source_case(f"import {package}.effect\nkept = 2\nprint(kept)")
     assert inlined(case, imported_names(case)[0]) is None
+
+
+def test_an_import_that_stands_below_is_there_for_a_class_above(package, tmp_path):
+    (tmp_path / package / "based.py").write_text("import fractions\nclass Base(fractions.Fraction):\n    pass\n")
+    text = everything_inlined(f"from {package}.based import Base\nimport fractions\nresult = Base(1)")
+    scope = {}
+    exec(text, scope)
+    assert scope["result"] == 1
