@@ -5,7 +5,7 @@ single edits gives a program that no longer fails in the same way.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -90,6 +90,15 @@ def expression_edits(case: SourceCase) -> list[SingleEdit]:
             for place, part in enumerate(_parts(node)):
                 if not (id(node) in called and isinstance(part, ast.Constant)):
                     edits.append(_edit(number, partial(_part_at, place=place)))
+    return edits
+
+
+def parts_of_calls(case: SourceCase, names: Collection[str]) -> list[SingleEdit]:
+    """Put an argument in the place of each call of one of these functions."""
+    edits = []
+    for number, node in enumerate(numbered(case.tree())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[0] in names:
+            edits += [_edit(number, partial(_part_at, place=place)) for place in range(len(_parts(node)))]
     return edits
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from plumbline.minifier.source.single_edits import SINGLE_EDITS, plainer
+from plumbline.minifier.source.single_edits import SINGLE_EDITS, parts_of_calls, plainer
 from plumbline.minifier.source.source_case import is_program, source_case
 
 
@@ -60,6 +60,14 @@ def test_an_edit_of_each_kind(kind, before, expected):
 )
 def test_calls_that_stay_calls(text):
     assert after("calls", text) == []
+
+
+def test_calls_of_named_functions_become_their_arguments():
+    case = source_case("y = pad(x, 2) + own(z)\ny = m.blur(y)")
+    found = [edit.applied(case).text.strip() for edit in parts_of_calls(case, {"pad", "m"})]
+    assert "y = x + own(z)\ny = m.blur(y)" in found
+    assert "y = pad(x, 2) + own(z)\ny = y" in found
+    assert not any("own" not in text for text in found)
 
 
 @pytest.mark.parametrize("value", [0, 1, 7, 1000, 0.0, 1.0, 3.7, 1e30, "text", "", True, None, -1])
