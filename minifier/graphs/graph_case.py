@@ -139,5 +139,6 @@ def tensor_bytes(tensor: torch.Tensor) -> bytes:
     plain = tensor.detach()
     if plain.layout != torch.strided:
         plain = plain.to_dense()
-    flat = plain.resolve_conj().resolve_neg().cpu().contiguous().flatten()
+    # A copy: a tensor of one element counts as contiguous whatever its stride, and not every stride can be reviewed.
+    flat = plain.resolve_conj().resolve_neg().cpu().clone(memory_format=torch.contiguous_format).flatten()
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

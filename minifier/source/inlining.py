@@ -61,7 +61,7 @@ def inlined(case: SourceCase, one: ImportedName) -> SourceCase | None:
         return _taken_apart(case, one)
     home = _definition(one.module, one.attribute)
     if home is None:
-        return None
+        return _as_whole_module(case, one) if _is_submodule(one) else None
     module, name, statements = home
     if module != one.module and (not statements or sum(_lines(part) for part in statements) > LARGEST):
         return _redirected(case, one, module, name)
@@ -90,8 +90,7 @@ def _with_definition(
         if not same and name in taken:
             renamed[name] = _free(name, taken)
             source.names[0].asname = renamed[name]
-        if not same:
-            imports.append(source)
+        imports.append(source)  # where it is there already it may stand too low
     definition = [_Renamed(renamed).visit(part) for part in statements]
     _remove_import(tree, one)
     tree.body[:0] = [*imports, *definition]
@@ -115,16 +114,30 @@ def _redirected(case: SourceCase, one: ImportedName, module: str, name: str) -> 
     return case_of_tree(tree)
 
 
+def _is_submodule(one: ImportedName) -> bool:
+    part = getattr(_import(one.module), one.attribute, None)
+    return isinstance(part, ModuleType) and _spec(f"{one.module}.{one.attribute}") is not None
+
+
+def _as_whole_module(case: SourceCase, one: ImportedName) -> SourceCase:
+    """Write `from p import m as n` as `import p.m as n`, which can be taken apart."""
+    tree = case.tree()
+    _remove_import(tree, one)
+    tree.body.insert(0, ast.Import([ast.alias(f"{one.module}.{one.attribute}", one.name)]))
+    _futures_first(tree)
+    return case_of_tree(tree)
+
+
 def _taken_apart(case: SourceCase, one: ImportedName) -> SourceCase | None:
     """Replace `import m as n` and every `n.a` by `from m import a` and `a`."""
     tree = case.tree()
-    module = _import(one.module)
-    if module is None:
-        return None
     taken = _bound_names(tree)
     attributes = _AttributesOf(one.name, taken)
     attributes.visit(tree)
     if not attributes.found:
+        return None if attributes.left else _with_whole_module(case, one)
+    module = _import(one.module)
+    if module is None:
         return None
     for attribute, name in attributes.found.items():
         part = f"{one.module}.{attribute}"
@@ -139,6 +152,39 @@ def _taken_apart(case: SourceCase, one: ImportedName) -> SourceCase | None:
         _remove_import(tree, one)
     _futures_first(tree)
     return case_of_tree(tree)
+
+
+def _with_whole_module(case: SourceCase, one: ImportedName) -> SourceCase | None:
+    """Put the statements of a module that is imported for what it does in the place of its import.
+
+    None where they bind what the program binds too, or are relative to a package.
+    """
+    file, tree = _source_file(one.module), case.tree()
+    try:
+        module = ast.parse(file.read_text(encoding="utf-8")) if file is not None else ast.Module([], [])
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return None
+    bound = {name for statement in module.body for name in _names_bound_by(statement) if _is_definition(statement)}
+    relative = any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(module))
+    places = [place for place, statement in enumerate(tree.body) if _binds_alike(statement, _import_as(one))]
+    if not places or relative or not module.body or _length(module) > LARGEST or bound & _bound_names(tree):
+        return None
+    _remove_import(tree, one)
+    tree.body[places[0] : places[0]] = module.body
+    _futures_first(tree)
+    return source_case(ast.unparse(ast.fix_missing_locations(tree)))
+
+
+def _is_definition(statement: ast.stmt) -> bool:
+    return not isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _import_as(one: ImportedName) -> ast.Import:
+    return ast.Import([ast.alias(one.module, None if one.name == one.module else one.name)])
+
+
+def _length(module: ast.Module) -> int:
+    return sum(_lines(statement) for statement in module.body)
 
 
 class _AttributesOf(ast.NodeTransformer):

@@ -1,9 +1,9 @@
 """From a failing program to a script of a few lines, for failures that no single graph shows."""
 
 import ast
+import contextlib
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,9 +80,22 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         seed=program.seed,
         folder=program.folder,
         seconds=options.seconds,
-        preload=_packages(case),
+        preload=installed_packages(case, Path(program.folder)),
     )
-    with WarmProcess() as warm, find_engine(options.engine) if options.engine else nullcontext() as engine:
+    try:
+        return _minified(case, origin, options, settings, progress)
+    except DoesNotReproduce as error:
+        if not settings.preload:
+            raise
+        progress(f"{error.what}; again, with no package loaded before the program imports it")
+        return _minified(case, origin, options, replace(settings, preload=()), progress)
+
+
+def _minified(
+    case: SourceCase, origin: str, options: SourceOptions, settings: SourceSettings, progress: Progress
+) -> SourceResult:
+    places = find_engine(options.engine) if options.engine else contextlib.nullcontext()
+    with WarmProcess() as warm, places as engine:
         conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings)
         if conditions is None:
             report = warm.ask(case.text, settings)
@@ -123,15 +136,39 @@ def _script_seconds(signature: FailureSignature) -> float:
     return 30.0 if signature.exception == "hang" else 600.0
 
 
-def _packages(case: SourceCase) -> tuple[str, ...]:
-    """Return the installed packages that a program imports, to be loaded once."""
+def installed_packages(case: SourceCase, folder: Path) -> tuple[str, ...]:
+    """Return the installed packages that a program and its own modules import, to be loaded once.
+
+    folder: of its own modules.  They are not loaded beforehand: what they do when they are imported is part of it.
+    """
+    found: dict[str, None] = {}
+    trees, seen = [case.tree()], set[Path]()
+    while trees:
+        for name in _imports(trees.pop()):
+            own = _own_module(name, folder)
+            if own is None:
+                found[name] = None
+            elif own not in seen:
+                seen.add(own)
+                with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):
+                    trees.append(ast.parse(own.read_text(encoding="utf-8")))
+    return tuple(name for name in found if can_be_copied(name) or name.startswith("plumbline.testing"))
+
+
+def _imports(tree: ast.Module) -> list[str]:
     found: list[str] = []
-    for node in ast.walk(case.tree()):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [one.name for one in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.append(node.module)
-    return tuple(dict.fromkeys(name for name in found if can_be_copied(name) or name.startswith("plumbline.testing")))
+    return found
+
+
+def _own_module(name: str, folder: Path) -> Path | None:
+    """Return the file of a module in the program's folder, None for all others."""
+    place = folder.joinpath(*name.split("."))
+    return next((file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None)
 
 
 def _first_wrong_stage(

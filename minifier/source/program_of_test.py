@@ -4,6 +4,7 @@ import ast
 import contextlib
 import inspect
 import io
+import unittest
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,10 +104,22 @@ def _call_lines(item: Any) -> list[str]:
     arguments = ", ".join(f"{name}={known[name]}" for name in item._fixtureinfo.argnames if name in known)
     if item.cls is None:
         return [*lines, f"{item.originalname}({arguments})"]
-    if hasattr(item.cls, "debug") and hasattr(item.cls, "assertEqual"):  # unittest's own way to run one test
+    if issubclass(item.cls, unittest.IsolatedAsyncioTestCase):  # unittest's own way to run one test
         return [*lines, f"{item.cls.__qualname__}({item.originalname!r}).debug()"]
-    setup = [f"_test.setup_method({item.originalname})"] if hasattr(item.cls, "setup_method") else []
-    return [*lines, f"_test = {item.cls.__qualname__}()", *setup, f"_test.{item.originalname}({arguments})"]
+    if issubclass(item.cls, unittest.TestCase):  # step by step, of which each may go
+        made = [f"{item.cls.__qualname__}.setUpClass()", f"_test = {item.cls.__qualname__}({item.originalname!r})"]
+        return [*lines, *made, "_test.setUp()", f"_test.{item.originalname}()"]
+    class_setup = [f"{item.cls.__qualname__}.setup_class()"] if hasattr(item.cls, "setup_class") else []
+    takes_one = hasattr(item.cls, "setup_method") and len(inspect.signature(item.cls.setup_method).parameters) > 1
+    method = f"_test.{item.originalname}" if takes_one else ""
+    setup = [f"_test.setup_method({method})"] if hasattr(item.cls, "setup_method") else []
+    return [
+        *lines,
+        *class_setup,
+        f"_test = {item.cls.__qualname__}()",
+        *setup,
+        f"_test.{item.originalname}({arguments})",
+    ]
 
 
 def _is_direct(item: Any, name: str) -> bool:

@@ -5,25 +5,13 @@ single edits gives a program that no longer fails in the same way.
 """
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from .source_case import Replacement, SourceCase, blocks, edited, numbered
-
-
-@dataclass(frozen=True, slots=True)
-class SingleEdit:
-    """One edit: nodes by number, each with what to put in its place."""
-
-    changes: tuple[tuple[int, Callable[[Any], Replacement]], ...]
-
-    def applied(self, case: SourceCase) -> SourceCase:
-        """Return the case after this edit."""
-        return edited(case, dict(self.changes))
-
+from .call_edits import call_edits
+from .source_case import Replacement, SingleEdit, SourceCase, blocks, numbered
 
 EditsOf = Callable[[SourceCase], list[SingleEdit]]
 
@@ -102,6 +90,15 @@ def expression_edits(case: SourceCase) -> list[SingleEdit]:
             for place, part in enumerate(_parts(node)):
                 if not (id(node) in called and isinstance(part, ast.Constant)):
                     edits.append(_edit(number, partial(_part_at, place=place)))
+    return edits
+
+
+def parts_of_calls(case: SourceCase, names: Collection[str]) -> list[SingleEdit]:
+    """Put an argument in the place of each call of one of these functions."""
+    edits = []
+    for number, node in enumerate(numbered(case.tree())):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[0] in names:
+            edits += [_edit(number, partial(_part_at, place=place)) for place in range(len(_parts(node)))]
     return edits
 
 
@@ -293,44 +290,65 @@ def plainer(value: object) -> list[Any]:
 
 
 def base_edits(case: SourceCase) -> list[SingleEdit]:
-    """Let a class derive from `torch.nn.Module` instead of a module class of a library."""
-    if not any(
-        isinstance(node, ast.Import) and any(a.name == "torch" for a in node.names) for node in case.tree().body
-    ):
-        return []
-    module = "torch.nn.Module"
+    """Let a class derive from what its base derives from, or from `torch.nn.Module` instead of a library's module."""
     nodes = numbered(case.tree())
-    return [
-        _edit(number, lambda part: _with(part, bases=[ast.parse(module, mode="eval").body]))
-        for number, node in enumerate(nodes)
-        if isinstance(node, ast.ClassDef) and node.bases and [ast.unparse(b) for b in node.bases] not in _PLAIN_BASES
-    ]
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    torch_imported = any(isinstance(node, ast.Import) and any(a.name == "torch" for a in node.names) for node in nodes)
+    edits = []
+    for number, node in enumerate(nodes):
+        if not isinstance(node, ast.ClassDef) or not node.bases:
+            continue
+        for place, base in enumerate(node.bases):
+            own = classes.get(base.id) if isinstance(base, ast.Name) else None
+            if own is not None and own is not node:
+                edits.append(_edit(number, partial(_derived, place=place, instead=_texts(own.bases))))
+        if torch_imported and _texts(node.bases) not in _PLAIN_BASES:
+            edits.append(_edit(number, partial(_derived, place=None, instead=["torch.nn.Module"])))
+    return edits
+
+
+def _derived(node: ast.ClassDef, place: int | None, instead: list[str]) -> ast.ClassDef:
+    """Replace one base, or all of them, by others."""
+    bases = [ast.parse(text, mode="eval").body for text in instead]
+    node.bases = bases if place is None else [*node.bases[:place], *bases, *node.bases[place + 1 :]]
+    return node
+
+
+def _texts(parts: list[ast.expr]) -> list[str]:
+    return [ast.unparse(part) for part in parts]
 
 
 _PLAIN_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
 
 
 def variable_edits(case: SourceCase) -> list[SingleEdit]:
-    """Put what a variable holds in its place, where the next statement reads it once, or it is a name."""
+    """Put what a variable holds in its place, where the next statement reads it once, or it is a name; or forget it."""
     tree = case.tree()
     nodes = numbered(tree)
     numbers = {id(node): number for number, node in enumerate(nodes)}
     edits = []
     for block in (part for node in nodes for part in blocks(node)):
         for here, after in pairwise(block):
-            if not (isinstance(here, ast.Assign) and len(here.targets) == 1 and isinstance(here.targets[0], ast.Name)):
+            if not (isinstance(here, ast.Assign) and len(here.targets) == 1 and _is_variable(here.targets[0])):
                 continue
-            everywhere = isinstance(here.value, ast.Name | ast.Constant)
-            reads = _reads(tree if everywhere else after, here.targets[0].id)
+            everywhere = isinstance(here.value, ast.Name | ast.Constant) and isinstance(here.targets[0], ast.Name)
+            reads = _reads(tree if everywhere else after, here.targets[0])
             if reads and (everywhere or len(reads) == 1):
                 change = _standing_for(here.value)
                 edits.append(SingleEdit(((numbers[id(here)], _gone), *((numbers[id(read)], change) for read in reads))))
-    return edits
+    forgotten = [number for number, node in enumerate(nodes) if isinstance(node, ast.Assign)]
+    return edits + [_edit(number, lambda statement: ast.Expr(statement.value)) for number in forgotten]
 
 
-def _reads(node: ast.AST, name: str) -> list[ast.Name]:
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name]
-    return [part for part in names if isinstance(part.ctx, ast.Load)]
+def _is_variable(target: ast.expr) -> bool:
+    """Return whether this is a name, or an attribute of one."""
+    return isinstance(target, ast.Name) or (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name))
+
+
+def _reads(node: ast.AST, target: ast.expr) -> list[ast.expr]:
+    text = ast.unparse(target)
+    same = [part for part in ast.walk(node) if isinstance(part, type(target)) and ast.unparse(part) == text]
+    return [part for part in same if isinstance(getattr(part, "ctx", None), ast.Load)]
 
 
 def _standing_for(value: ast.expr) -> Callable[[Any], Replacement]:
@@ -338,55 +356,15 @@ def _standing_for(value: ast.expr) -> Callable[[Any], Replacement]:
     return lambda _: ast.parse(text, mode="eval").body
 
 
-def call_edits(case: SourceCase) -> list[SingleEdit]:
-    """Put what a function of one expression gives in the place of its call, and take the function out."""
-    tree = case.tree()
-    nodes = numbered(tree)
-    edits = []
-    for number, node in enumerate(nodes):
-        match node:
-            case ast.FunctionDef(body=[ast.Return(value=ast.expr())], decorator_list=[]):
-                names = [one.arg for one in node.args.args]
-                uses = [at for at, part in enumerate(nodes) if isinstance(part, ast.Name) and part.id == node.name]
-                calls = [at for at, part in enumerate(nodes) if _is_plain_call(part, node.name, len(names))]
-                if len(uses) == len(calls) == 1:
-                    edits.append(SingleEdit(((number, _gone), (calls[0], _result(node, names)))))
-    return edits
-
-
-def _is_plain_call(node: ast.AST, name: str, count: int) -> bool:
-    match node:
-        case ast.Call(func=ast.Name(id=called), args=args, keywords=[]):
-            return called == name and len(args) == count and not any(isinstance(arg, ast.Starred) for arg in args)
-    return False
-
-
-def _result(function: ast.FunctionDef, names: list[str]) -> Callable[[Any], Replacement]:
-    (returned,) = function.body
-    text = ast.unparse(returned).removeprefix("return ")
-
-    def change(call: ast.Call) -> ast.expr:
-        passed = dict(zip(names, call.args, strict=True))
-
-        class Passing(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.expr:
-                return passed.get(node.id, node)
-
-        result: ast.expr = Passing().visit(ast.parse(text, mode="eval").body)
-        return result
-
-    return change
-
-
 SINGLE_EDITS: dict[str, EditsOf] = {
     "statements": statement_edits,
     "blocks": block_edits,
     "arguments and elements": element_edits,
-    "parameters": parameter_edits,
     "base classes": base_edits,
-    "expressions": expression_edits,
+    "calls": call_edits,
     "variables": variable_edits,
-    "calls of one expression": call_edits,
+    "parameters": parameter_edits,
+    "expressions": expression_edits,
     "constants": constant_edits,
 }
 """All kinds of single edits by what they take out, in the order in which they remove most."""

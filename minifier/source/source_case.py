@@ -99,6 +99,17 @@ def edited(case: SourceCase, replacements: Mapping[int, Callable[[Any], Replacem
     return case_of_tree(_Editor(by_node).visit(tree))
 
 
+@dataclass(frozen=True, slots=True)
+class SingleEdit:
+    """One edit: nodes by number, each with what to put in its place."""
+
+    changes: tuple[tuple[int, Callable[[Any], Replacement]], ...]
+
+    def applied(self, case: SourceCase) -> SourceCase:
+        """Return the case after this edit."""
+        return edited(case, dict(self.changes))
+
+
 class _Editor(ast.NodeTransformer):
     def __init__(self, replacements: Mapping[int, Callable[[Any], Replacement]]) -> None:
         self.replacements = replacements

@@ -4,8 +4,9 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from ..reduce.problem import Pass, Problem
-from .single_edits import SINGLE_EDITS, EditsOf, SingleEdit, statement_edits
-from .source_case import SourceCase, case_of_tree, edited, numbered, unbound_names
+from .inlining import imported_names
+from .single_edits import SINGLE_EDITS, EditsOf, parts_of_calls, statement_edits
+from .source_case import SingleEdit, SourceCase, case_of_tree, edited, numbered, unbound_names
 from .source_run import RunReport
 
 SourceProblem = Problem[SourceCase, RunReport]
@@ -126,9 +127,16 @@ class EachSingleEdit:
                 place += 1
 
 
+def _parts_of_imported_calls(case: SourceCase) -> list[SingleEdit]:
+    return parts_of_calls(case, {one.name for one in imported_names(case)})
+
+
+skip_imported_calls = EachSingleEdit("skip_imported_calls", _parts_of_imported_calls)
+"""What a function of a package is given may do for what it gives; then the function need not be copied."""
+
 EACH_EDIT: tuple[SourcePass, ...] = tuple(EachSingleEdit(name, edits_of) for name, edits_of in SINGLE_EDITS.items())
 
 
 def quick_passes(executed: Callable[[SourceCase], frozenset[int]]) -> tuple[SourcePass, ...]:
     """Return the passes that remove most for the fewest questions."""
-    return (DropWhatDidNotRun(executed), drop_unread_names, drop_runs_of_statements)
+    return (DropWhatDidNotRun(executed), drop_unread_names, skip_imported_calls, drop_runs_of_statements)

@@ -17,7 +17,7 @@ from .inlining import imported_names, inlined
 from .kept_answers import KeptAnswers, kept_answers
 from .single_edits import SINGLE_EDITS
 from .source_case import SourceCase, is_program
-from .source_passes import EACH_EDIT, SourceProblem, drop_unread_names, quick_passes
+from .source_passes import EACH_EDIT, SourcePass, SourceProblem, drop_unread_names, quick_passes
 from .source_run import RunReport, SourceSettings
 from .warm_process import WarmProcess
 
@@ -143,10 +143,10 @@ class _SourceWork:
             if not self.problem.fails(self.problem.current):
                 raise UserError("the failure does not show again", why="the program is run in a fresh process", hint="")
             reduce(self.problem, (quick,))
-            while self._inline_one():
-                self.problem.run((*quick, *EACH_EDIT[:3]) if len(self.problem.current) > 40 else quick)
+            self._inline_all(quick)
             self._all_edits()
-            while self._inline_one():
+            self.refused.clear()  # what could not be inlined into a long program may be into a short one
+            while self._inline_all(quick):
                 self._all_edits()
             return self._is_minimal()
         except (QueriesExhausted, KeyboardInterrupt):
@@ -158,6 +158,13 @@ class _SourceWork:
             self.problem.run((drop_unread_names, *EACH_EDIT))
             if self.problem.current is before:
                 return
+
+    def _inline_all(self, quick: tuple[SourcePass, ...]) -> bool:
+        """Inline one name after the other, with little cutting in between; return whether there was any."""
+        before = self.problem.current
+        while self._inline_one():
+            self.problem.run((*quick, *EACH_EDIT[:3]) if len(self.problem.current) > 40 else quick)
+        return self.problem.current is not before
 
     def _inline_one(self) -> bool:
         """Adopt the program with one more of its imported names defined in it."""

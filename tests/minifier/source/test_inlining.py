@@ -54,6 +54,7 @@ def everything_inlined(text: str) -> str:
         "from package_of_test import smooth\nresult = smooth(1)",
         "import package_of_test as p\nresult = p.smooth(1)",
         "import package_of_test\nresult = package_of_test.core.blur(1)",
+        "from package_of_test import core\nresult = core.blur(1)",
         "from package_of_test.core import Net as Model\nresult = Model().forward(1)",
         "from package_of_test import smooth\nhelper = 5\nFACTOR = 7\nresult = smooth(1)",
     ],
@@ -71,3 +72,26 @@ def test_what_cannot_be_copied_is_left():
     case = source_case("import torch, numpy as np, os\nfrom plumbline import compile\nfrom collections import deque")
     assert imported_names(case) == []
     assert inlined(source_case("from nowhere_at_all import x\nx"), ImportedName("x", "nowhere_at_all", "x")) is None
+
+
+def test_a_module_that_is_imported_for_what_it_does_is_copied_whole(package, tmp_path):
+    (tmp_path / package / "effect.py").write_text("import sys\nkept = sys.modules\nkept['seen_by_test'] = 7\n")
+    text = everything_inlined(f"import {package}.effect\nimport sys\nresult = sys.modules.pop('seen_by_test')")
+    assert package not in text
+    scope = {}
+    exec(text, scope)
+    assert scope["result"] == 7
+
+
+def test_a_module_whose_names_the_program_has_too_is_left_where_it_is(package, tmp_path):
+    (tmp_path / package / "effect.py").write_text("kept = 1\n")
+    case = source_case(f"import {package}.effect\nkept = 2\nprint(kept)")
+    assert inlined(case, imported_names(case)[0]) is None
+
+
+def test_an_import_that_stands_below_is_there_for_a_class_above(package, tmp_path):
+    (tmp_path / package / "based.py").write_text("import fractions\nclass Base(fractions.Fraction):\n    pass\n")
+    text = everything_inlined(f"from {package}.based import Base\nimport fractions\nresult = Base(1)")
+    scope = {}
+    exec(text, scope)
+    assert scope["result"] == 1
