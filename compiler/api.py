@@ -71,11 +71,7 @@ def compile(  # noqa: A001 - the name users know
             recompile_limit=recompile_limit,
             nopython=nopython,
         )
-    if mode not in _MODES:
-        known = ", ".join(sorted(name for name in _MODES if name))
-        raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
-    if mode in _NO_EFFECT:
-        record(FellBack(f"mode={mode!r}", f"no effect: {_NO_EFFECT[mode]}"))
+    _look_at_mode(mode)
     settings, full = _settings(options, recompile_limit, _OF_MODES.get(mode, {})), fullgraph or bool(nopython)
     whose = backend if isinstance(backend, str) else id(backend)  # the family holds it: the number stays its own
     key = (
@@ -100,6 +96,15 @@ def compile(  # noqa: A001 - the name users know
     if Seam.wrap is None or not isinstance(backend, str):
         return compiled
     return Seam.wrap(original, compiled, family.fullgraph, dynamic)
+
+
+def _look_at_mode(mode: str | None) -> None:
+    """Put on record what a mode does not do; raises UserError for one that does not exist."""
+    if mode not in _MODES:
+        known = ", ".join(sorted(name for name in _MODES if name))
+        raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
+    if mode in _NO_EFFECT:
+        record(FellBack(f"mode={mode!r}", f"no effect: {_NO_EFFECT[mode]}"))
 
 
 def _key_of(options: Mapping[str, Any] | Options | None) -> object:
