@@ -30,6 +30,7 @@ from torch.nn import functional
 from plumbline.compiler.base.torch_facts import apply_function
 from plumbline.oracle import check, judge
 from plumbline.oracle.cotangents import COTANGENTS, cotangents_for
+from plumbline.oracle.numeric import exact_value
 
 Change = Callable[[Tensor], Tensor]
 Form = Callable[..., Tensor]
@@ -353,7 +354,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.large:
-        judge.LARGE_CALL = 0
+        judge.LARGE_CALL = exact_value.SHORTENED = 0
     started = time.process_time()
     found = list(judged(arguments.seed, arguments.programs, arguments.faults))
     seconds = time.process_time() - started

@@ -330,13 +330,14 @@ def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list
         take = _row_alone if "as_strided" in call.facts.name else _row
         args = map_tensors(call.args, lambda t, row=row, take=take: take(t, row))
         kwargs = map_tensors(call.kwargs, lambda t, row=row: t[row])
-        if not (float(amplification[row]) or float(inner[row])) or exact_sum:
+        noiseless = not (float(amplification[row]) or float(inner[row])) or exact_sum
+        if noiseless:
             values = plain(call, args, kwargs)
         else:
             sums.next_lane()
             values = _noisy_lane(call, args, kwargs, source, (inner[row], amplification[row], outer), sums)
         if row == plan.exact and call.facts.summing and plan.noisy.start < plan.noisy.stop:
-            clean = plain(call, args, kwargs)
+            clean = values if noiseless else plain(call, args, kwargs)
             exact_sum = grid_everywhere(call.facts, args, clean)
             values = clean if exact_sum else values
         columns.append(values)

@@ -46,7 +46,7 @@ def map_tensors(value: Any, change: Any) -> Any:
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(map_tensors(item, change) for item in value) if type(value) in (list, tuple) else value
+        return type(value)([map_tensors(item, change) for item in value]) if type(value) in (list, tuple) else value
     if isinstance(value, dict):
         return {key: map_tensors(item, change) for key, item in value.items()}
     return value
@@ -64,7 +64,7 @@ class NoiseSource:
         generator = self.generators.get(device)
         if generator is None:
             generator = self.generators[device] = torch.Generator(device).manual_seed(self.seed)
-        return torch.rand(shape, generator=generator, dtype=torch.float64, device=device).mul_(2).sub_(1)
+        return torch.empty(shape, dtype=torch.float64, device=device).uniform_(-1, 1, generator=generator)
 
     def perturb(self, value: Tensor, scale: Tensor) -> Tensor:
         """Return value * (1 + scale * xi); scale is 0-dim, or [L] along the first dimension of value."""

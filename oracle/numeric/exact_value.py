@@ -9,7 +9,7 @@ from torch.linalg import vector_norm
 from ..noise.monte_carlo import unit_roundoff
 from .bits import as_reals
 
-_SHORTENED = 1 << 16
+SHORTENED = 1 << 16
 """Elements from which a float64 value is kept as its distance from eager's."""
 _BLOCKS = 64
 """Parts in which that is computed."""
@@ -27,7 +27,7 @@ class ExactValue:
     @classmethod
     def beside(cls, eager: Tensor, value: Tensor) -> "ExactValue":
         """Keep the float64 value of a tensor of eager's; a distance loses 2**-9 or 2**-24 of itself."""
-        if value.numel() >= _SHORTENED and eager.is_floating_point() and 1 < eager.itemsize <= 4:
+        if value.numel() >= SHORTENED and eager.is_floating_point() and 1 < eager.itemsize <= 4:
             distance = empty_like(eager, dtype=float32)
             rows = max(1, eager.shape[0] // _BLOCKS)
             parts = (split(each.detach(), rows) for each in (distance, value, eager))

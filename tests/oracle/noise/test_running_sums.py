@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from plumbline.oracle import VerdictKind, check
-from plumbline.oracle.noise.running_sums import LONGEST_CHAIN, _loop_error
+from plumbline.oracle.noise import running_sums
+from plumbline.oracle.noise.operator_facts import facts_of
+from plumbline.oracle.noise.running_sums import LONGEST_CHAIN, _loop_error, running_sum_error
 
 
 def one_by_one(x):
@@ -48,6 +50,17 @@ def test_one_dropped_term_is_seen(x):
 def test_long_chains_are_split():
     rows = torch.full((4 * LONGEST_CHAIN, 1), 0.1)
     assert _loop_error(rows) < 4.5 * _loop_error(rows[:LONGEST_CHAIN])
+
+
+@pytest.mark.parametrize("dims", [[0], [1], [0, 1]])
+def test_both_loops_beside_each_other_err_as_they_do_alone(monkeypatch, dims):
+    x = torch.randn(70, 90, generator=torch.Generator().manual_seed(0)).double()
+    facts, out = facts_of(torch.ops.aten.sum.dim_IntList), [x.sum(dims)]
+    together = running_sum_error(facts, (x, dims), out)
+    monkeypatch.setattr(running_sums, "_BESIDE", 0)
+    alone = running_sum_error(facts, (x, dims), out)
+    torch.testing.assert_close(together, alone, rtol=1e-6, atol=0)
+    assert bool((together > 0).all())
 
 
 @pytest.mark.parametrize("again", [lambda x: x.sum(-1), lambda x: x.mean(0), lambda x: torch.nansum(x, -1)])

@@ -28,3 +28,29 @@ def test_a_position_that_moved_further_than_rounding_moves_any_is_wrong():
 def test_two_positions_are_no_tie():
     assert _judged(0.25, positions=2) is VerdictKind.WRONG
     assert _judged(0.25, positions=3, size=200) is VerdictKind.WRONG
+
+
+def _judged_by_errors(ours, eagers, size=2000):
+    """Judge numbers that all lanes repeat, where eager is off by roundings of its own from the float64 values."""
+    drawn = torch.Generator().manual_seed(0)
+    exact = torch.randn(size, generator=drawn, dtype=torch.float64)
+    draws = [torch.randn(size, generator=drawn, dtype=torch.float64) for _ in range(2)]
+    eager, actual = ((exact + change(draw)).bfloat16() for change, draw in zip((eagers, ours), draws, strict=True))
+    return judge_declared(actual, eager, eager.double().expand(4, size), 0.1, None, exact).kind
+
+
+def test_other_roundings_as_large_as_eagers_are_no_error():
+    assert _judged_by_errors(lambda draw: 0.1 * draw, lambda draw: 0.1 * draw) is VerdictKind.UNSTABLE
+
+
+def test_larger_errors_than_eagers_are_wrong():
+    assert _judged_by_errors(lambda draw: 0.15 * draw, lambda draw: 0.1 * draw) is VerdictKind.WRONG
+    assert _judged_by_errors(lambda draw: 0.1 + 0.1 * draw, lambda draw: 0.1 * draw) is VerdictKind.WRONG
+
+
+def test_errors_everywhere_are_wrong_where_eager_errs_at_few_positions():
+    assert _judged_by_errors(lambda draw: 0.05 * draw, lambda draw: (draw.abs() > 2) * draw) is VerdictKind.WRONG
+
+
+def test_values_that_eager_computes_exactly_are_fixed():
+    assert _judged_by_errors(lambda draw: 0.05 * draw, torch.zeros_like) is VerdictKind.WRONG
