@@ -1,5 +1,7 @@
 """Python objects compared: classes, constants, containers, identity; in the output and in the state after the call."""
 
+import datetime
+import decimal
 import math
 from collections.abc import Iterator
 
@@ -139,6 +141,16 @@ def _equal_constants(eager: object, actual: object) -> bool:
     if type(eager) is not type(actual):
         return False
     try:
-        return bool(eager == actual) or eager is actual or (eager != eager and actual != actual)
+        equal = bool(eager == actual) or eager is actual or (eager != eager and actual != actual)
+        return equal and _form(eager) == _form(actual)
     except (RuntimeError, TypeError, ValueError):  # a user's own `__eq__`
         return False
+
+
+def _form(value: object) -> object:
+    """Return what equal constants of a class may differ in: digits that are zeros, an end never met, a zone of time."""
+    if isinstance(value, decimal.Decimal):
+        return value.as_tuple()
+    if isinstance(value, range):
+        return value.start, value.stop, value.step
+    return value.utcoffset() if isinstance(value, datetime.datetime | datetime.time) else None

@@ -127,7 +127,8 @@ def _differing(first: Tensor, second: Tensor) -> Tensor:
 
 def _any_of_rows(found: Tensor) -> Tensor:
     """Return which rows of truth values have one that is true; eight bytes are read at a time."""
-    return (found.view(torch.int64) if found.shape[1] % 8 == 0 and found.shape[1] else found).any(1)
+    wide = found.shape[1] % 8 == 0 and found.shape[1] > 0
+    return (found.contiguous().view(torch.int64) if wide else found).any(1)
 
 
 def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Screening:

@@ -226,12 +226,19 @@ def _set_sharing_strategy(saved: str) -> None:
 
 
 def _safe_globals() -> tuple[Any, ...]:
-    return tuple(sorted(torch.serialization.get_safe_globals(), key=str))
+    """Return what the program lets be loaded; modules of torch's add classes of their own where they are imported."""
+    return tuple(sorted((one for one in torch.serialization.get_safe_globals() if not _is_torchs(one)), key=str))
 
 
 def _set_safe_globals(saved: Sequence[Any]) -> None:
+    torchs = [one for one in torch.serialization.get_safe_globals() if _is_torchs(one)]
     torch.serialization.clear_safe_globals()
-    torch.serialization.add_safe_globals(list(saved))
+    torch.serialization.add_safe_globals([*torchs, *saved])
+
+
+def _is_torchs(one: Any) -> bool:
+    kind = one[0] if isinstance(one, tuple) else one
+    return str(getattr(kind, "__module__", "")).partition(".")[0] == "torch"
 
 
 _FUTURE = torch.__future__
