@@ -317,10 +317,10 @@ def _import_of(module: str, name: str) -> ast.Import | ast.ImportFrom | None:
     for statement in _bindings(module).get(name, ()):
         if isinstance(statement, ast.Import):
             (alias,) = [a for a in statement.names if (a.asname or a.name.split(".")[0]) == name][:1]
-            return ast.Import([alias])
+            return ast.Import([ast.alias(alias.name, alias.asname)])
         if isinstance(statement, ast.ImportFrom):
             (alias,) = [a for a in statement.names if (a.asname or a.name) == name][:1]
-            return ast.ImportFrom(_absolute(module, statement), [alias], 0)
+            return ast.ImportFrom(_absolute(module, statement), [ast.alias(alias.name, alias.asname)], 0)
     loaded = _import(module)
     return ast.ImportFrom(module, [ast.alias(name)], 0) if hasattr(loaded, name) else None
 
