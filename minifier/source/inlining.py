@@ -7,6 +7,7 @@ packages from being copied.
 
 import ast
 import builtins
+import copy
 import importlib
 import importlib.util
 import symtable
@@ -91,7 +92,7 @@ def _with_definition(
             renamed[name] = _free(name, taken)
             source.names[0].asname = renamed[name]
         imports.append(source)  # where it is there already it may stand too low
-    definition = [_Renamed(renamed).visit(part) for part in statements]
+    definition = [_Renamed(renamed).visit(copy.deepcopy(part)) for part in statements]
     _remove_import(tree, one)
     tree.body[:0] = [*imports, *definition]
     _futures_first(tree)
