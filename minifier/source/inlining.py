@@ -7,6 +7,7 @@ packages from being copied.
 
 import ast
 import builtins
+import copy
 import importlib
 import importlib.util
 import symtable
@@ -91,7 +92,7 @@ def _with_definition(
             renamed[name] = _free(name, taken)
             source.names[0].asname = renamed[name]
         imports.append(source)  # where it is there already it may stand too low
-    definition = [_Renamed(renamed).visit(part) for part in statements]
+    definition = [_Renamed(renamed).visit(copy.deepcopy(part)) for part in statements]
     _remove_import(tree, one)
     tree.body[:0] = [*imports, *definition]
     _futures_first(tree)
@@ -317,10 +318,10 @@ def _import_of(module: str, name: str) -> ast.Import | ast.ImportFrom | None:
     for statement in _bindings(module).get(name, ()):
         if isinstance(statement, ast.Import):
             (alias,) = [a for a in statement.names if (a.asname or a.name.split(".")[0]) == name][:1]
-            return ast.Import([alias])
+            return ast.Import([ast.alias(alias.name, alias.asname)])
         if isinstance(statement, ast.ImportFrom):
             (alias,) = [a for a in statement.names if (a.asname or a.name) == name][:1]
-            return ast.ImportFrom(_absolute(module, statement), [alias], 0)
+            return ast.ImportFrom(_absolute(module, statement), [ast.alias(alias.name, alias.asname)], 0)
     loaded = _import(module)
     return ast.ImportFrom(module, [ast.alias(name)], 0) if hasattr(loaded, name) else None
 

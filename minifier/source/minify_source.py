@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +48,10 @@ class SourceOptions:
     fresh: bool = False
     engine: str = ""
     culprit: Callable[[str, SourceSettings], str] = lambda _text, _settings: ""
+
+
+_PATIENCE, _TIMES = 10.0, 5.0
+"""A candidate that takes this many seconds, and as many times what the program took, hangs: a loop lost its end."""
 
 
 class NothingFails(PlumblineError):
@@ -94,6 +99,7 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
 def _minified(
     case: SourceCase, origin: str, options: SourceOptions, settings: SourceSettings, progress: Progress
 ) -> SourceResult:
+    started = time.monotonic()
     places = find_engine(options.engine) if options.engine else contextlib.nullcontext()
     with WarmProcess() as warm, places as engine:
         conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings)
@@ -103,7 +109,8 @@ def _minified(
                 report.own_error or report.sentence, where=origin, hint="name another --backend or --compiler"
             )
         progress(f"{conditions.report.sentence}{'; ' * bool(conditions.sentence)}{conditions.sentence}")
-        quicker = replace(conditions.settings, seconds=_hang_seconds(conditions, options.seconds))
+        patience = min(options.seconds, _PATIENCE + _TIMES * (time.monotonic() - started))
+        quicker = replace(conditions.settings, seconds=_hang_seconds(conditions, patience))
         budget = options.budget if options.level > 1 else Budget(0, 0.0)
         # What capture does wrong needs no C compiler, so each run is cheaper and the script says more.
         earliest = _first_wrong_stage(case, conditions.report.signature, warm, quicker)

@@ -95,3 +95,9 @@ def test_an_import_that_stands_below_is_there_for_a_class_above(package, tmp_pat
     scope = {}
     exec(text, scope)
     assert scope["result"] == 1
+
+
+def test_a_name_that_is_taken_gets_another_one_as_often_as_it_is_needed(package):
+    program = f"from {package}.core import blur\nscale = 5\nresult = blur(1)"
+    first = everything_inlined(program)
+    assert everything_inlined(program) == first
