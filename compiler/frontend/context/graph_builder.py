@@ -13,6 +13,7 @@ from ...base.fake_mode_start import make_fake
 from ...base.nested import leaves
 from ...base.symbol_facts import make_symbolic_fake
 from ...base.torch_facts import (
+    FakeTensor,
     WatchedFakeMode,
     asked_once,
     fake_run_failure,
@@ -568,6 +569,8 @@ class GraphBuilder(GraphInProgress):
                 return known
             node.meta.update(example_value=result, val=result)
             kind = torch.nn.Parameter if isinstance(result, torch.nn.Parameter) else torch.Tensor
+            if isinstance(result, FakeTensor):
+                result.constant = None  # a write to a list of tensors would not tell: known inside a call alone
             tensor = TensorValue(node, result, kind)
             self.by_fake[id(result)] = tensor
             return tensor
