@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from .borrowed import sympy_caches  # noqa: F401  # before `torch_facts` has torch import sympy
 from .errors import UserError
 from .torch_versions import TESTED_TORCH, is_tested
 

@@ -125,13 +125,14 @@ class Value:
     ) -> NoReturn:
         """Raise what Python raises for operands of these types; Break for the reason where it does not refuse them.
 
-        Python itself is asked, on stand-ins: type and message of the error are its own.
+        Python itself is asked, on stand-ins: the message of the error is its own.  Other errors than TypeError tell of
+        values, which stand-ins do not have: `match[n]` has no such group.
         """
         try:
             operation(*(ctx.realize(value).stand_in() for value in (self, *others)))
-        except Exception as error:
+        except TypeError as error:
             ctx.throw(type(error), *error.args)
-        except Break:
+        except (Break, Exception):
             pass
         self.unsupported(words, reason)
 

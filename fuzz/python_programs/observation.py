@@ -24,7 +24,12 @@ Observed = tuple[Any, ...]
 
 PROGRAM_MODULE = "fuzz_program"
 # In either case: a program may write text in capitals. Short ones only where a text has them: programs write numbers.
-_ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-f]*|0x[0-9a-f]{6,}|(?<=<fuzz program )\d+(?=>)|at \d{12,}", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?<=\bat )0x[0-9a-f]*|0x[0-9a-f]{6,}|(?<=<fuzz program )\d+(?=>)|at \d{12,}"
+    # An address that a program has turned around or written in other letters: long, with digits and a letter.
+    r"|(?<![.\w])(?=\d*[a-z])(?=(?:[a-z]*\d){6})[0-9a-z]{12,}",
+    re.IGNORECASE,
+)
 _RECURSION = re.compile(r"(?<=maximum recursion depth exceeded)(?: (?:while|in) [a-zA-Z _]+)?")
 _HISTORY = re.compile(r"\b\w+Backward\d*\b")  # compiled code has one step for a graph (docs/limits.md)
 _ATOMS = (str, bytes, int, bool, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, torch.dtype)

@@ -1,1 +1,1 @@
-"""What torch's own compiler calls its settings."""
+"""What belongs to others: names that torch's own compiler gives its settings, the caches of sympy."""
