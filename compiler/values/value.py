@@ -122,15 +122,16 @@ class Value:
         operation: Callable[..., object],
         *others: "Value",
         reason: BreakReason = UNSUPPORTED_OPERATION,
+        errors: tuple[type[Exception], ...] = (TypeError, AttributeError),
     ) -> NoReturn:
         """Raise what Python raises for operands of these types; Break for the reason where it does not refuse them.
 
-        Python itself is asked, on stand-ins: the message of the error is its own.  Other errors than TypeError tell of
-        values, which stand-ins do not have: `match[n]` has no such group.
+        Python itself is asked, on stand-ins: the message of the error is its own.  errors: of which classes tell of
+        types; others tell of values, which stand-ins do not have: `match[n]` has no such group.
         """
         try:
             operation(*(ctx.realize(value).stand_in() for value in (self, *others)))
-        except TypeError as error:
+        except errors as error:
             ctx.throw(type(error), *error.args)
         except (Break, Exception):
             pass

@@ -119,7 +119,9 @@ class TupleValue(OwnAttributes, SequenceValue):
                 return joined
         if name in ("_asdict", "_replace") and tuple_fields(self.kind):
             if args or not set(kwargs) <= set(tuple_fields(self.kind)):
-                self.refuse(ctx, name, lambda value: getattr(value, name)(*([None] * len(args)), **kwargs))
+                positions = [None] * len(args)
+                names_no_field = (TypeError, ValueError)
+                self.refuse(ctx, name, lambda own: getattr(own, name)(*positions, **kwargs), errors=names_no_field)
             named = dict(zip(tuple_fields(self.kind), self.items, strict=True))
             if name == "_replace":
                 return TupleValue([kwargs.get(key, value) for key, value in named.items()], kind=self.kind)
