@@ -37,6 +37,12 @@ _CONTAINERS = (dict, list, tuple, collections.deque)
 _OPEN_MODULES = frozenset({PROGRAM_MODULE, "builtins", "collections", "types"})
 """Modules whose objects are described by their attributes; those of others are their text."""
 _ITEMS_AT_MOST = 400
+_ROOM = 100_000
+"""How much is described at one moment: values, and for each sixteen letters of a text as much again."""
+
+
+class TooLarge(Exception):
+    """A program holds so much that describing it takes longer than the program."""
 
 
 class Observer:
@@ -46,9 +52,13 @@ class Observer:
         self._numbers: dict[int, int] = {}
         self._memory: dict[int, int] = {}
         self._alive: list[object] = []
+        self._room = _ROOM
 
     def describe(self, value: Any) -> Observed:
-        """Return a value as plain data."""
+        """Return a value as plain data; raises TooLarge."""
+        self._room -= 1 + (len(value) // 16 if type(value) in (str, bytes) else 0)
+        if self._room < 0:
+            raise TooLarge
         if isinstance(value, enum.Enum):
             return ("member", type(value).__qualname__, value.name)
         if type(value) in (str, slice):

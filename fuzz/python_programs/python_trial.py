@@ -32,10 +32,10 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..findings import FuzzSignature, TrialResult
 from ..generated_source import functions_of
-from .observation import PROGRAM_MODULE, Observer, difference, plain_text, without_addresses
+from .observation import PROGRAM_MODULE, Observer, TooLarge, difference, plain_text, without_addresses
 from .python_program import CALL, PythonProgram
 
-PLAIN_SECONDS = 3.0
+PLAIN_SECONDS = 1.0
 COMPILED_SECONDS = 60.0
 TOLERANCE = 1e-4
 """How far numbers of kernels and traced graphs may be from eager's; the eager backend has to be exact."""
@@ -65,6 +65,8 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
         expected = play(program, _plain, _plain, PLAIN_SECONDS)
     except TooSlow:
         return _vacuous("does not end in plain Python")
+    except TooLarge:
+        return _vacuous("holds too much in plain Python")
     if expected is None:
         return _vacuous("is not a program in plain Python")
     compiler.reset()
@@ -80,6 +82,9 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
     except TooSlow:
         late = Finding(VerdictKind.CRASH, "hang", "step", f"does not end within {COMPILED_SECONDS:g} s")
         return _result(program, late, "", candidates)
+    except TooLarge:
+        grown = Finding(VerdictKind.WRONG, "state", "step", "holds far more than in plain Python")
+        return _result(program, grown, "", candidates)
     finally:
         compiler.reset()
     finding, detail = _first_difference(expected, actual or [], 0.0 if backend == "eager" else TOLERANCE)
@@ -91,7 +96,7 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
 def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> list[CallRecord] | None:
     """Run the whole history in a new module and return what each call left; None if the module itself raises.
 
-    wrap: compiles `step`.  inside: compiles functions that the program marks.  Raises TooSlow.
+    wrap: compiles `step`.  inside: compiles functions that the program marks.  Raises TooSlow and TooLarge.
     """
     with _surroundings(), _time_limit(seconds):
         try:

@@ -54,6 +54,20 @@ def written(step, change):
     return run
 
 
+@pytest.mark.parametrize("growth", ["held.append('a' * 10 ** 7)", "held.extend(range(10 ** 6))"])
+def test_what_takes_longer_to_describe_than_to_run_is_left_out(growth):
+    grown = program_of(f"{growth}\nreturn x", setup="held = []")
+    found = try_python_program(grown, OWN, "eager")
+    assert found.signature is None
+    assert found.verdict.kind is VerdictKind.VACUOUS
+
+
+def test_a_compiled_program_that_holds_far_more_is_wrong():
+    small = program_of("held.append(1)\nreturn x", setup="held = []")
+    grown = Replaced(lambda step: written(step, lambda x: step.__globals__["held"].extend(range(10**6))))
+    assert try_python_program(small, grown, "eager").verdict.kind is VerdictKind.WRONG
+
+
 def test_compiled_code_may_need_less_of_the_stack():
     deep = program_of("return x if n == 0 else step(x, n - 1)", "r0 = step(x0, 100000)", parameters="x, n")
     found = try_python_program(deep, Replaced(lambda step: lambda x, n: x), "eager")
