@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from plumbline.compiler.base.torch_facts import DispatchMode
+
 from .batch_theme import EVERYTHING, Theme, drawn_refusing_theme, drawn_theme
 from .graph_program import GraphProgram, GraphStep, ProgramBatch, step_line, value_name
 from .inputs import VIEWS, CallPlan, GraphInput
@@ -20,6 +22,7 @@ from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, 
 from .operator_row import OPERATORS, VALUE_KINDS, OperatorRow
 
 MOST_ELEMENTS = 3000
+MOST_LATER = 20 * MOST_ELEMENTS  # of a value at a later call, whose sizes may be larger: products of them grow fast
 REFUSED = 0.25  # share of batches of one program, which ends with a call that eager refuses
 REFUSED_LATER = 0.2  # share of programs kept of those that eager refuses at a later call, such as for another size
 EAGER_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, ZeroDivisionError, OverflowError)
@@ -84,19 +87,40 @@ def draw_program(
         return None, False
     sized = draw.random() < (2 * theme.sized if kind == "sizes" else theme.sized)
     program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls, sized)
-    if not refused and _raises(program):
-        return (program, True) if draw.random() < REFUSED_LATER else (None, False)
+    try:
+        if not refused and _raises(program):
+            return (program, True) if draw.random() < REFUSED_LATER else (None, False)
+    except _GrownTooLarge:
+        return None, False
     return program, refused
 
 
+class _GrownTooLarge(Exception):
+    """A value of a program has more elements than a judge should have to look at."""
+
+
+class _Bounded(DispatchMode):
+    """Raises _GrownTooLarge after a call whose result has more than MOST_LATER elements."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run the call and look at what it gives."""
+        result = func(*args, **(kwargs or {}))
+        several = result if isinstance(result, tuple | list) else (result,)
+        if any(isinstance(one, torch.Tensor) and one.numel() > MOST_LATER for one in several):
+            raise _GrownTooLarge
+        return result
+
+
 def _raises(program: GraphProgram) -> bool:
-    """Return whether eager refuses one of the calls."""
+    """Return whether eager refuses one of the calls; raises _GrownTooLarge."""
     texts = [program.source("program")]
     texts += [program.arguments_source(f"arguments_{call}", call) for call in range(len(program.calls))]
     scope: dict[str, Any] = {"torch": torch}
     exec("\n".join(texts), scope)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _Bounded():
             warnings.simplefilter("ignore")
             for call in range(len(program.calls)):
                 scope["program"](*scope[f"arguments_{call}"]())
