@@ -260,19 +260,23 @@ def _demand_checked_backward(graph: fx.Graph) -> None:
                 hint="expected: the graph runs eagerly",
             )
         if node.target is torch.ops.aten.clamp.Tensor:
-            _demand_wide_bound(node)
+            _demand_bounds_inside(node)
 
 
-def _demand_wide_bound(node: fx.Node) -> None:
-    """Raise for a clamp between tensors whose backward eager refuses: it works in place, fakes make new tensors."""
+def _demand_bounds_inside(node: fx.Node) -> None:
+    """Raise for a clamp between tensors whose backward eager may refuse: it works in place, fakes make new tensors.
+
+    Eager compares the input with each bound and writes into what that gives, which has to have all dimensions.
+    """
     source, low, high = (argument(node, position) for position in range(3))
     if isinstance(source, fx.Node) and isinstance(low, fx.Node) and isinstance(high, fx.Node):
-        x, first, second = (tensor_of(one).shape for one in (source, high, low))
-        pairs = zip_longest(reversed(x), reversed(first), fillvalue=1)
-        inside = [larger if size == 1 else size for size, larger in pairs]
-        fits = (size == 1 or size == mine for size, mine in zip(reversed(second), inside, strict=False))
-        if len(second) > len(inside) or not all(fits):
-            raise Unsupported("a lower bound of more dimensions than the upper one", hint="expected: it runs eagerly")
+        x, first, second = (tensor_of(one).shape for one in (source, low, high))
+        for bound, other in ((first, second), (second, first)):
+            pairs = zip_longest(reversed(x), reversed(bound), fillvalue=1)
+            inside = [larger if size == 1 else size for size, larger in pairs]
+            fits = (size == 1 or size == mine for size, mine in zip(reversed(other), inside, strict=False))
+            if len(other) > len(inside) or not all(fits):
+                raise Unsupported("one bound has more elements than the rest", hint="expected: it runs eagerly")
 
 
 def trace_call(program: JointProgram, tangents: Sequence[int] | None = None) -> Traced:

@@ -1,5 +1,7 @@
 """A gradient of None goes on as None across graphs, histories without gradients are visited, refusals are raised."""
 
+import itertools
+
 import pytest
 import torch
 from torch.nn import functional
@@ -53,6 +55,23 @@ def test_a_backward_that_eager_refuses_is_refused(name, backend):
             continue
         with pytest.raises(RuntimeError):
             result.backward()
+
+
+@pytest.mark.parametrize("needed", [(True, False, False), (False, True, False), (False, False, True)])
+@pytest.mark.parametrize("own", [(), (2,), (3, 1)])
+def test_bounds_of_other_shapes_are_refused_where_eager_refuses_them(own, needed):
+    """Which of the three have all dimensions decides, and which of them gets a gradient."""
+    for shapes in itertools.product([own], [(), (2,), (3, 2)], [(), (2,), (3, 2)]):
+        outcomes = []
+        for run in (torch.clamp, plumbline.compile(torch.clamp, backend="aot_eager")):
+            leaves = [torch.ones(shape, requires_grad=need) for shape, need in zip(shapes, needed, strict=True)]
+            try:
+                run(*leaves).sum().backward()
+            except RuntimeError as error:
+                outcomes.append(str(error))
+            else:
+                outcomes.append([None if leaf.grad is None else leaf.grad.tolist() for leaf in leaves])
+        assert outcomes[0] == outcomes[1], shapes
 
 
 def test_views_that_overlap_themselves_with_a_history_from_outside_are_no_internal_error(monkeypatch):
