@@ -205,7 +205,8 @@ _SEED = torch.empty(0, device="cpu", requires_grad=True)  # autograd saves nothi
 class _PartOfHistory:
     """What the context keeps for some results. It lives as long as these: their steps hold it, the context does not.
 
-    holder: the step that holds what their backward reads, once another backward has freed what the context saved.
+    holder: a result of the step that holds what their backward reads, once another backward has freed what the context
+    saved; torch 2.11 ends a step with its results, whoever has it.
     places: what the holder holds, among the kept values.  missing: what torch says of others, that were written to.
     freed: a backward has run that ends theirs.
     """
@@ -234,9 +235,9 @@ def _part_of_history(results: Values) -> "weakref.ref[_PartOfHistory]":
 
 
 def _held(tensors: Values) -> Any:
-    """Return a step that holds the tensors; without their histories, for the step is part of that of results."""
+    """Return a result whose step holds the tensors; without their histories, for it is part of that of results."""
     with torch.enable_grad():
-        return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
+        return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors))
 
 
 def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, torch.Tensor | None]:
@@ -248,7 +249,7 @@ def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, to
         return _saved(ctx, pair, pattern)
     missing = None
     for history in histories:
-        kept.values.update(zip(history.places, history.holder.saved_tensors, strict=True))
+        kept.values.update(zip(history.places, history.holder.grad_fn.saved_tensors, strict=True))
         missing = missing or history.missing
     if missing is not None and not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
         raise RuntimeError(missing)

@@ -7,9 +7,13 @@ from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.graph_interpreter import run_op_by_op
 from support.alike import differences, run
 from support.tensor_programs import PROGRAMS
+from support.torch_release import since_release
 
 OPTIONS = Options(verify=True, strict=True)
 NOT_TRACEABLE = {"item", "data_dependent_size"}
+if not since_release("2.13"):
+    NOT_TRACEABLE.add("quantile")  # it looks at the values of its quantiles
+ROUNDS_OTHERWISE = () if since_release("2.13") else ("cumsum",)  # cumprod's derivative writes into real tensors
 
 
 def as_graph(function, count):
@@ -44,7 +48,7 @@ def test_training_is_eager(name):
     for seed in range(3):
         mine = run(call, program.inputs(), cotangents=seed)
         eager = run(program.function, program.inputs(), cotangents=seed)
-        problems = differences(mine, eager, rounding=2**-22 if program.order else 0.0)
+        problems = differences(mine, eager, rounding=2**-22 if program.order or name in ROUNDS_OTHERWISE else 0.0)
         assert problems == []
 
 
@@ -55,7 +59,8 @@ def test_one_gradient_at_a_time_is_eager(name):
     call = compiled(program, program.inputs(), recompute=True)
     for chosen in range(3):
         mine = run(call, program.inputs(), cotangents=0, chosen=chosen)
-        problems = differences(mine, run(program.function, program.inputs(), cotangents=0, chosen=chosen))
+        eager = run(program.function, program.inputs(), cotangents=0, chosen=chosen)
+        problems = differences(mine, eager, rounding=2**-22 if name in ROUNDS_OTHERWISE else 0.0)
         assert problems == []
 
 

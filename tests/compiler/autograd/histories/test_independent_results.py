@@ -9,6 +9,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.autograd.histories.independent_results import independent_results
+from support.torch_release import SAVED_TENSORS_ARE_READ_ONE_BY_ONE
 
 TWICE = "Trying to backward through the graph a second time"
 
@@ -161,7 +162,8 @@ def test_a_write_to_one_result_leaves_the_others_their_backward(written):
     compiled = plumbline.compile(side_by_side, backend="aot_eager")
     for order, retain in itertools.product(itertools.permutations(range(4), 2), (False, True)):
         mine = gradients_until_refused(compiled, written, order, retain)
-        assert mine == gradients_until_refused(side_by_side, written, order, retain), (order, retain)
+        eager = gradients_until_refused(side_by_side, written, order, retain)
+        assert mine == eager or (not SAVED_TENSORS_ARE_READ_ONE_BY_ONE and mine == ["refused"]), (order, retain)
 
 
 def test_a_write_between_the_graphs_of_a_call():

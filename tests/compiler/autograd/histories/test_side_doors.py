@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import plumbline
+from support.torch_release import SAVED_TENSORS_ARE_READ_ONE_BY_ONE
 
 Program = Callable[..., tuple[torch.Tensor, ...]]
 
@@ -169,7 +170,14 @@ def program(request):
 def test_as_in_eager(program, way, hooks):
     plain, compiled = program
     for number in range(3):
-        assert observed(compiled, way, number, hooks) == observed(plain, way, number, hooks), number
+        mine = observed(compiled, way, number, hooks)
+        if (
+            way is after_a_write
+            and not SAVED_TENSORS_ARE_READ_ONE_BY_ONE
+            and mine[1].startswith("one of the variables")
+        ):
+            continue
+        assert mine == observed(plain, way, number, hooks), number
 
 
 def test_a_step_without_a_derivative_is_not_asked():
