@@ -97,7 +97,7 @@ def run_plain(call: Callable[..., Values], tensors: Sequence[object]) -> Values:
 
 def without_base(value: torch.Tensor) -> torch.Tensor:
     """Return a result that is not a view in autograd's eyes: graphs may make by a view what is fresh in the program."""
-    return value.data if value._is_view() else value
+    return value.detach() if value._is_view() else value
 
 
 def run_before_hooks_fail(run: Callable[[], Given], finish: Callable[[Given], Result]) -> Result:
