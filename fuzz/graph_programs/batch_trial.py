@@ -23,10 +23,12 @@ from .graph_program import ProgramBatch
 from .quick_comparison import (
     CallOutcome,
     difference_after_writes,
+    difference_of_refusals,
     first_difference,
     gradients_of,
     raw_bytes,
     run_call,
+    write_before_backward,
     write_outputs,
 )
 
@@ -145,9 +147,19 @@ class _BatchPlay:
             self.kept[number].keep(compiled)
 
     def _compared(self, number: int, call: int, eager: CallOutcome, compiled: CallOutcome) -> Verdict:
-        """Compare one program's runs; ask the judge about what differs, then write to the outputs and look again."""
+        """Compare one program's runs; ask the judge about what differs, then write to the outputs and look again.
+
+        Before the backward of the last call, an output of every other program is written to.
+        """
+        if call == self.batch.calls - 1 and number % 2:
+            written = [write_before_backward(one, number // 2) for one in (eager, compiled)]
+        else:
+            written = [False]
         eager = replace(eager, gradients=gradients_of(eager, call))
         compiled = replace(compiled, gradients=gradients_of(compiled, call))
+        refusal = difference_of_refusals(eager, compiled) if all(written) else None
+        if refusal is not None:
+            return _wrong("exceptions", refusal)
         verdict = EQUAL
         if first_difference(eager, compiled) is not None:
             verdict = self._judged(number, call)
