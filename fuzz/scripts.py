@@ -5,6 +5,7 @@ It exits with 1 if a call differs from eager's in anything that the judge looks 
 
 from plumbline.oracle.verdict import Verdict
 
+from .graph_programs.early_writes import EARLY_WRITE
 from .graph_programs.graph_program import ProgramBatch
 from .guard_scenarios.guard_slots import CALL
 from .guard_scenarios.scenarios import Scenario
@@ -60,6 +61,12 @@ def batch_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verd
     program = batch.programs[0]
     lines = [*_head(verdict, compiler), program.source("f").rstrip()]
     lines.append(f"compiled = {_compile_text('f', compiler, backend)}")
+    if verdict.findings and verdict.findings[0].aspect == EARLY_WRITE:
+        lines[2] = lines[2].replace("demand_equal", "demand_equal_after_write")
+        last = len(program.calls) - 1
+        lines.append(program.arguments_source("arguments", last).rstrip())
+        lines.append(f"demand_equal_after_write(f, compiled, arguments, {last})")
+        return "\n".join(lines) + "\n"
     for call in range(len(program.calls)):
         before, arguments = program.arguments_lines(call)
         lines += ["; ".join(before), f"demand_equal(f, compiled, *{arguments})"]

@@ -7,6 +7,7 @@ so that a failure names one program; one that fails only in company is reported 
 
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,16 +20,21 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..findings import TrialResult, is_finding, signature_of
 from ..generated_source import forget_sources, functions_of
+from .early_writes import (
+    EARLY_WRITE,
+    difference_after_early_write,
+    gradient_is_right,
+    has_history,
+    runs_where_eager_refuses,
+)
 from .graph_program import ProgramBatch
 from .quick_comparison import (
     CallOutcome,
     difference_after_writes,
-    difference_of_refusals,
     first_difference,
     gradients_of,
     raw_bytes,
     run_call,
-    write_before_backward,
     write_outputs,
 )
 
@@ -145,21 +151,34 @@ class _BatchPlay:
             if verdict.kind.weight > self.verdicts[number].kind.weight:
                 self.verdicts[number] = verdict
             self.kept[number].keep(compiled)
+        if call == self.batch.calls - 1 and together.error is None:
+            self._write_early(call)
+
+    def _write_early(self, call: int) -> None:
+        """Write to an output of each program before its backward."""
+        runs = []
+        for candidate in (None, self.candidate, self.candidate):
+            groups = [self.arguments(number, call) for number in range(len(self.batch.programs))]
+            if candidate is None:
+                runs.append([run_call(self.namespace[f"f{n}"], group, call) for n, group in enumerate(groups)])
+                if not any(map(has_history, runs[0])):
+                    return
+            else:
+                together = run_call(candidate, tuple(one for group in groups for one in group), call)
+                if together.error is not None:
+                    return
+                runs.append(
+                    [CallOutcome(own, group, None) for own, group in zip(together.outputs, groups, strict=True)]
+                )
+        for number, (eager, compiled, unwritten) in enumerate(zip(*runs, strict=True)):
+            sentence = difference_after_early_write(eager, compiled, unwritten, call)
+            if sentence is not None and not is_finding(self.verdicts[number]):
+                self.verdicts[number] = _wrong(EARLY_WRITE, sentence)
 
     def _compared(self, number: int, call: int, eager: CallOutcome, compiled: CallOutcome) -> Verdict:
-        """Compare one program's runs; ask the judge about what differs, then write to the outputs and look again.
-
-        Before the backward of the last call, an output of every other program is written to.
-        """
-        if call == self.batch.calls - 1 and number % 2:
-            written = [write_before_backward(one, number // 2) for one in (eager, compiled)]
-        else:
-            written = [False]
+        """Compare one program's runs; ask the judge about what differs, then write to the outputs and look again."""
         eager = replace(eager, gradients=gradients_of(eager, call))
         compiled = replace(compiled, gradients=gradients_of(compiled, call))
-        refusal = difference_of_refusals(eager, compiled) if all(written) else None
-        if refusal is not None:
-            return _wrong("exceptions", refusal)
         verdict = EQUAL
         if first_difference(eager, compiled) is not None:
             verdict = self._judged(number, call)
@@ -181,7 +200,12 @@ class _BatchPlay:
             return self.candidate(*(one for group in groups for one in group))[number]
 
         torch.manual_seed(call)
-        return judge_call(function, compiled, args, {}, OPTIONS, call_roots(function, "function", args, {})).verdict
+        verdict = judge_call(function, compiled, args, {}, OPTIONS, call_roots(function, "function", args, {})).verdict
+        if runs_where_eager_refuses(verdict) and gradient_is_right(
+            function, compiled, partial(self.arguments, number, call), call
+        ):
+            return Verdict(VerdictKind.EAGER_FAILED, "eager refuses a backward for what it saved and does not read")
+        return verdict
 
     def _written(self, eager: CallOutcome, compiled: CallOutcome) -> Verdict | None:
         if len(eager.tensors) != len(compiled.tensors):

@@ -66,30 +66,6 @@ def gradients_of(outcome: CallOutcome, seed: int) -> tuple[torch.Tensor | None, 
         return type(error).__name__
 
 
-def write_before_backward(outcome: CallOutcome, which: int) -> bool:
-    """Write what is there already to one of the outputs with a history; return whether it could be written to.
-
-    Its elements stay, so that a backward that reads them is right; but it has to be refused where eager refuses it.
-    """
-    outputs = [value for value in outcome.outputs if isinstance(value, torch.Tensor) and value.requires_grad]
-    if not outputs:
-        return False
-    try:
-        with torch.no_grad():
-            outputs[which % len(outputs)].mul_(1)
-    except RuntimeError:
-        return False  # an expanded tensor, or one of several views
-    return True
-
-
-def difference_of_refusals(eager: CallOutcome, compiled: CallOutcome) -> str | None:
-    """Return how the backwards after a write differ, where one of them is refused."""
-    if not isinstance(eager.gradients, str) and not isinstance(compiled.gradients, str):
-        return None
-    words = _gradient_difference(eager.gradients, compiled.gradients)
-    return words and f"{words}, after a write to an output"
-
-
 def first_difference(eager: CallOutcome, compiled: CallOutcome) -> str | None:
     """Return the first difference in words, None when both runs are equal in bits, form, memory and identity."""
     if (eager.error is None) != (compiled.error is None) or not isinstance(compiled.error, type(eager.error)):
@@ -109,7 +85,7 @@ def first_difference(eager: CallOutcome, compiled: CallOutcome) -> str | None:
             difference = _difference(expected.grad, actual.grad)
             if difference is not None:
                 return f"args[{number}].grad {difference}"
-    return _gradient_difference(eager.gradients, compiled.gradients)
+    return gradient_difference(eager.gradients, compiled.gradients)
 
 
 def _difference(expected: Any, actual: Any) -> str | None:
@@ -167,7 +143,8 @@ def _sharing(tensors: Sequence[torch.Tensor]) -> list[tuple[int, int, int]]:
     return sharing
 
 
-def _gradient_difference(eager: Any, compiled: Any) -> str | None:
+def gradient_difference(eager: Any, compiled: Any) -> str | None:
+    """Return how what `gradients_of` gave for one run differs from that of the other."""
     if isinstance(eager, str) or isinstance(compiled, str):
         return None if eager == compiled else f"the backward gives {compiled!r:.60}, eager's {eager!r:.60}"
     if len(eager) != len(compiled):

@@ -91,18 +91,24 @@ def expanded(call: SizedCall) -> torch.Tensor:
     missing = len(wanted) - len(operand.sizes)
     if missing < 0:
         raise Undecided
-    sizes: list[Number] = []
+    sizes: list[Number] = []  # from the last dimension on
     strides: list[Number] = []
-    for place, size in enumerate(wanted):
-        old = operand.size_key[place - missing] if place >= missing else 1
-        if place >= missing and (key_of([size])[0] in (-1, old)):
+    for place in range(len(wanted) - 1, -1, -1):
+        size, new = wanted[place], place < missing
+        old = 1 if new else operand.size_key[place - missing]
+        if not new and key_of([size])[0] in (-1, old):
             sizes.append(operand.sizes[place - missing])
             strides.append(operand.strides[place - missing])
+        elif new and key_of([size])[0] == 1:  # its stride is that of a step over what is behind it
+            strides.append(sizes[-1] * strides[-1] if sizes else 0)
+            sizes.append(1)
         elif old == 1 and call.least(size) >= 2:
             sizes.append(size)
             strides.append(0)
         else:
             raise Undecided
+    sizes.reverse()
+    strides.reverse()
     return call.view(operand, sizes, strides, operand.tensor.storage_offset())
 
 

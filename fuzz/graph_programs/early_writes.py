@@ -1,0 +1,94 @@
+"""A write to an output before its backward: refused where eager refuses it, and of no effect on the gradient elsewhere.
+
+A backward that reads what the write has changed gives a wrong gradient and no error.  One that eager refuses may run
+all the same, where it reads nothing that was written to: eager refuses some for what they save and do not read
+(docs/limits.md).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.graph import allow_mutation_on_saved_tensors
+
+from plumbline.oracle.verdict import Verdict
+
+from .quick_comparison import CallOutcome, gradient_difference, gradients_of, run_call
+
+EARLY_WRITE = "early write"
+"""The aspect of a finding."""
+
+
+def has_history(outcome: CallOutcome) -> bool:
+    """Return whether there is an output with a gradient."""
+    return bool(_outputs(outcome))
+
+
+def _outputs(outcome: CallOutcome) -> list[torch.Tensor]:
+    """Return what has a gradient and no memory of an argument, a write to which is a write to the argument."""
+    given = {one.untyped_storage()._cdata for one in outcome.arguments if isinstance(one, torch.Tensor)}
+    tensors = [value for value in outcome.outputs if isinstance(value, torch.Tensor) and value.requires_grad]
+    return [value for value in tensors if value.untyped_storage()._cdata not in given]
+
+
+def difference_after_early_write(
+    eager: CallOutcome, compiled: CallOutcome, unwritten: CallOutcome, seed: int
+) -> str | None:
+    """Return how the backwards of three runs differ, of which the first two are written to here.
+
+    unwritten: another run of the compiled program.  seed: of the cotangents; it also says which output is written to.
+    """
+    if eager.error is not None or not all(_could_write(one, seed) for one in (eager, compiled)):
+        return None
+    expected, actual, plain = (gradients_of(one, seed) for one in (eager, compiled, unwritten))
+    if isinstance(actual, str):
+        refused = not isinstance(expected, str) and not isinstance(plain, str)
+        return f"the backward is refused after a write to an output ({actual}), eager's is not" if refused else None
+    return None if gradient_difference(plain, actual) is None else "a write to an output changes the gradient"
+
+
+def _could_write(outcome: CallOutcome, which: int) -> bool:
+    outputs = _outputs(outcome)
+    if not outputs:
+        return False
+    try:
+        with torch.no_grad():
+            outputs[which % len(outputs)].mul_(-3)
+    except RuntimeError:
+        return False  # an expanded tensor, or one of several views
+    return True
+
+
+def runs_where_eager_refuses(verdict: Verdict) -> bool:
+    """Return whether all that a verdict says is that eager alone refuses a backward, for a write to what it saved."""
+    failing = [finding for finding in verdict.findings if finding.kind.fails]
+    return bool(failing) and all(
+        finding.aspect == "exceptions"
+        and finding.where.endswith("backward")
+        and finding.sentence.startswith("raises nothing")
+        and _SAID in finding.sentence
+        for finding in failing
+    )
+
+
+_SAID = "has been modified by an inplace operation"
+_CLOSE = 1e-3
+
+
+def gradient_is_right(
+    program: Callable[..., Any], compiled: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], seed: int
+) -> bool:
+    """Return whether a gradient that eager refuses is that of the values before the write: torch can keep copies."""
+    with allow_mutation_on_saved_tensors():
+        expected = gradients_of(run_call(program, arguments(), seed), seed)
+    actual = gradients_of(run_call(compiled, arguments(), seed), seed)
+    if isinstance(expected, str) or isinstance(actual, str) or len(expected) != len(actual):
+        return False
+    return all(_close(one, other) for one, other in zip(expected, actual, strict=True))
+
+
+def _close(expected: torch.Tensor | None, actual: torch.Tensor | None) -> bool:
+    if expected is None or actual is None:
+        return expected is actual
+    same_form = expected.shape == actual.shape and expected.dtype == actual.dtype
+    return same_form and torch.allclose(expected, actual, rtol=_CLOSE, atol=_CLOSE, equal_nan=True)

@@ -1,0 +1,94 @@
+"""A write to an output before its backward tells who reads what was written to, and who refuses needlessly."""
+
+import pytest
+import torch
+
+from plumbline.fuzz.graph_programs.early_writes import (
+    difference_after_early_write,
+    gradient_is_right,
+    has_history,
+    runs_where_eager_refuses,
+)
+from plumbline.fuzz.graph_programs.quick_comparison import CallOutcome, run_call
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
+
+
+class UnseenExp(torch.autograd.Function):
+    """Reads its result in the backward, and does not see writes to it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.kept = result.detach()
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.kept
+
+
+class NeedlessSum(torch.autograd.Function):
+    """Saves a result that it does not need."""
+
+    @staticmethod
+    def forward(ctx, x):
+        result = x + 1
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (_,) = ctx.saved_tensors
+        return gradient
+
+
+def arguments():
+    return (torch.tensor([0.5, 1.0, 2.0], requires_grad=True),)
+
+
+def outcome(function) -> CallOutcome:
+    return run_call(lambda *given: (function(*given),), arguments(), 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "compiled", "said"),
+    [
+        (torch.exp, UnseenExp.apply, "a write to an output changes the gradient"),
+        (lambda x: x + 1, NeedlessSum.apply, "the backward is refused after a write to an output"),
+        (torch.exp, torch.exp, None),
+        (torch.prod, lambda x: x[0] * x[1] * x[2], None),
+        (torch.sgn, lambda x: x * 0 + x.detach().sgn(), None),
+        (lambda x: x.view(-1), lambda x: x.view(-1), None),
+    ],
+)
+def test_what_a_write_tells(function, compiled, said):
+    found = difference_after_early_write(outcome(function), outcome(compiled), outcome(compiled), 0)
+    assert found is None if said is None else (found or "").startswith(said)
+
+
+def test_only_outputs_with_a_gradient_have_a_history():
+    assert has_history(outcome(torch.exp))
+    assert not has_history(outcome(lambda x: x.detach() + 1))
+
+
+def written(function):
+    def program(x):
+        result = function(x)
+        result.mul_(2)
+        return (result,)
+
+    return program
+
+
+def test_a_gradient_that_eager_refuses_is_compared_with_that_of_copies():
+    assert gradient_is_right(written(torch.prod), lambda x: (x[0] * x[1] * x[2] * 2,), arguments, 0)
+    assert not gradient_is_right(written(torch.exp), written(UnseenExp.apply), arguments, 0)
+
+
+def test_only_a_refusal_of_eager_s_own_is_looked_at():
+    said = "raises nothing; eager raises RuntimeError: one of the variables has been modified by an inplace operation"
+    refusal = Finding(VerdictKind.WRONG, "exceptions", "exception in the backward", said)
+    other = Finding(VerdictKind.WRONG, "values", "output[0]", "is 3, eager's is 4")
+    assert runs_where_eager_refuses(Verdict(VerdictKind.WRONG, "", (refusal,)))
+    assert not runs_where_eager_refuses(Verdict(VerdictKind.WRONG, "", (refusal, other)))
+    assert not runs_where_eager_refuses(Verdict(VerdictKind.EQUAL, ""))
