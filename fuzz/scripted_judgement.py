@@ -17,8 +17,9 @@ def demand_equal_after_write(
     function: Callable[..., Any], compiled: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], seed: int
 ) -> None:
     """Write to an output before the backward and compare the backwards; print how they differ and exit with 1."""
-    eager, written, unwritten = (run_call(run, arguments(), seed) for run in (function, compiled, compiled))
-    sentence = difference_after_early_write(eager, written, unwritten, seed)
+    eager = run_call(function, arguments(), seed), run_call(function, arguments(), seed)
+    mine = run_call(compiled, arguments(), seed), run_call(compiled, arguments(), seed)
+    sentence = difference_after_early_write(eager, mine, seed)
     sys.stdout.write(f"{sentence or 'as in eager'}\n")
     if sentence is not None:
         sys.exit(1)

@@ -91,12 +91,19 @@ def lower_stack(call: LoweringCall) -> LoopTensor:
     return _joined(call, [part.seen(shape, lambda i: i[:dim] + i[dim + 1 :]) for part in parts], dim)
 
 
+def _demand_elements(source: LoopTensor) -> None:
+    """Leave what has no elements to eager, which refuses indices that are outside although it reads nothing."""
+    if any(same(size, 0) for size in source.shape):
+        raise NoLowering("rows without elements")
+
+
 @lowers(aten.embedding.default)
 def lower_embedding(call: LoweringCall) -> LoopTensor:
     """Rows of a matrix by number."""
     weight, indices = call.tensor("weight"), call.tensor("indices")
     if indices.dtype not in INDEX_TYPES:
         raise NoLowering("indices of another type")
+    _demand_elements(weight)
 
     def element(b: B, index: Index) -> Scalar:
         row = looked_up(indices.at(b, index[: len(indices.shape)]), weight.shape[0], 0)
@@ -116,6 +123,7 @@ def lower_index_select(call: LoweringCall) -> LoopTensor:
     source, chosen = call.tensor("self"), call.tensor("index")
     if not source.shape or len(chosen.shape) != 1 or chosen.dtype not in INDEX_TYPES:
         raise NoLowering("index of another form")
+    _demand_elements(source)
     dim = call.dimension(len(source.shape))
 
     def element(b: B, index: Index) -> Scalar:

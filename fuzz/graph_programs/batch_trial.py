@@ -156,22 +156,23 @@ class _BatchPlay:
 
     def _write_early(self, call: int) -> None:
         """Write to an output of each program before its backward."""
-        runs = []
-        for candidate in (None, self.candidate, self.candidate):
-            groups = [self.arguments(number, call) for number in range(len(self.batch.programs))]
-            if candidate is None:
-                runs.append([run_call(self.namespace[f"f{n}"], group, call) for n, group in enumerate(groups)])
-                if not any(map(has_history, runs[0])):
-                    return
-            else:
-                together = run_call(candidate, tuple(one for group in groups for one in group), call)
-                if together.error is not None:
-                    return
-                runs.append(
-                    [CallOutcome(own, group, None) for own, group in zip(together.outputs, groups, strict=True)]
-                )
-        for number, (eager, compiled, unwritten) in enumerate(zip(*runs, strict=True)):
-            sentence = difference_after_early_write(eager, compiled, unwritten, call)
+        count = len(self.batch.programs)
+        eager = [
+            [run_call(self.namespace[f"f{n}"], self.arguments(n, call), call) for n in range(count)] for _ in range(2)
+        ]
+        if not any(map(has_history, eager[0])):
+            return
+        compiled = []
+        for _ in range(2):
+            groups = [self.arguments(number, call) for number in range(count)]
+            together = run_call(self.candidate, tuple(one for group in groups for one in group), call)
+            if together.error is not None:
+                return
+            pairs = zip(together.outputs, groups, strict=True)
+            compiled.append([CallOutcome(own, group, None) for own, group in pairs])
+        for number in range(count):
+            mine, theirs = ((runs[0][number], runs[1][number]) for runs in (compiled, eager))
+            sentence = difference_after_early_write(theirs, mine, call)
             if sentence is not None and not is_finding(self.verdicts[number]):
                 self.verdicts[number] = _wrong(EARLY_WRITE, sentence)
 

@@ -12,6 +12,8 @@ LOOKUPS = {
     "many": (lambda x, i: x[i] * 2, (torch.zeros(0), torch.zeros(70, dtype=torch.int64))),
     "gather": (lambda x, i: x.gather(0, i), (torch.zeros(0, 2), torch.zeros(1, 2, dtype=torch.int64))),
     "embedding": (lambda w, i: torch.nn.functional.embedding(i, w), (torch.zeros(0, 2), torch.tensor([0]))),
+    "rows of nothing": (lambda w, i: torch.nn.functional.embedding(i, w), (torch.zeros(2, 0), torch.tensor([2]))),
+    "chosen rows of nothing": (lambda x, i: x.index_select(0, i), (torch.zeros(2, 0), torch.tensor([-1]))),
 }
 
 
