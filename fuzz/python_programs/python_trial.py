@@ -142,7 +142,14 @@ def _weakly(value: Any) -> Callable[[], Any]:
         return lambda: value
 
 
-_SHARED = (type, types.ModuleType, numpy.ufunc, type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor))
+_SHARED = (
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    numpy.ufunc,
+    type(torch.ops.aten.add),
+    type(torch.ops.aten.add.Tensor),
+)
 
 
 class _Borrowed:
@@ -155,7 +162,7 @@ class _Borrowed:
     def look_at(self, namespace: dict[str, Any]) -> None:
         """Remember the attributes of the objects that were not there before; nothing is kept alive."""
         for value in namespace.values():
-            if isinstance(value, _SHARED) and vars(value).get("__module__") != PROGRAM_MODULE:
+            if isinstance(value, _SHARED) and getattr(value, "__module__", None) != PROGRAM_MODULE:
                 self.owners.setdefault(id(value), (_weakly(value), frozenset(vars(value))))
 
     def put_back(self) -> None:

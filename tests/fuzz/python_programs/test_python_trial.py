@@ -230,3 +230,9 @@ def test_what_an_error_holds_ends_with_the_call():
     setup = "numbers = (number for number in range(9))"
     history = ("given = x0 + 1", "watched = reference(given)", "r0 = step(given)", "del given")
     assert try_python_program(program_of(body, *history, setup=setup), OWN, "eager").signature is None
+
+
+def test_what_a_program_sets_on_a_function_of_a_library_is_gone_afterwards():
+    setting = program_of("helper.fresh = 1\nreturn x", setup="helper = torch.nn.functional.relu")
+    assert try_python_program(setting, OWN, "eager").signature is None
+    assert not hasattr(torch.nn.functional.relu, "fresh")
