@@ -11,6 +11,7 @@ import torch
 
 from ...base import dense_order
 from ..dynamic_sizes import is_symbolic, same_number
+from .fourier_layout import lying_as_complex, lying_as_half, lying_as_whole
 from .indexed_layout import dense_strides
 
 aten = torch.ops.aten
@@ -198,6 +199,9 @@ LAYOUTS: Mapping[object, Layout] = {
     aten._batch_norm_no_update.default: _channels_last_or_row_major,
     aten._batch_norm_with_update.default: _channels_last_or_row_major,
     aten._batch_norm_with_update_functional.default: _channels_last_or_row_major,
+    aten._fft_c2c.default: lying_as_complex,
+    aten._fft_c2r.default: lying_as_whole,
+    aten._fft_r2c.default: lying_as_half,
     aten._native_batch_norm_legit.default: _channels_last_or_row_major,
     aten._native_batch_norm_legit.no_stats: _channels_last_or_row_major,
     aten._native_batch_norm_legit_functional.default: _channels_last_or_row_major,
@@ -230,7 +234,9 @@ LAYOUTS: Mapping[object, Layout] = {
     aten.normal.Tensor_Tensor: _row_major,
     aten.polar.default: _as_operands,
     aten.pow.Scalar: _row_major,
+    aten.reflection_pad2d.default: _channels_last_or_row_major,
     aten.reflection_pad3d.default: _channels_last_or_row_major,
+    aten.replication_pad2d.default: _channels_last_or_row_major,
     aten.replication_pad3d.default: _channels_last_or_row_major,
     aten.remainder.Scalar_Tensor: _as_operands,
     aten.remainder.Tensor: _as_operands,
