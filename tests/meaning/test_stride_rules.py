@@ -25,6 +25,16 @@ def laid_out(shape, order, dtype=torch.float32):
     return values.permute([order.index(dimension) for dimension in range(len(shape))])
 
 
+def copied():
+    """Yield tensors that are copied before a part is replaced: expanded ones, one with gaps, transposed ones."""
+    yield torch.arange(3.0).expand(5, 3).t()
+    yield torch.arange(3.0)[:, None].expand(3, 4)
+    yield torch.ones(1, 1, 4).expand(3, 5, 4).transpose(0, 2)
+    yield torch.arange(24.0).reshape(4, 6)[:, ::2]
+    yield torch.arange(12.0).reshape(3, 4).t()
+    yield torch.ones(1, 4).expand(1, 4)
+
+
 def images(*shape):
     """Yield images in row-major order, channels last, and in an order that no kernel keeps."""
     batch_and_channels, space = (0, 1), tuple(range(2, len(shape)))
@@ -107,6 +117,7 @@ CALLS = {
     aten.angle.default: [(x.to(torch.complex64),) for x, _ in pairs()],
     aten.binary_cross_entropy.default: halves(pairs()),
     aten.channel_shuffle.default: [(x, 2) for x in images(2, 4, 3, 3)],
+    aten.diagonal_scatter.default: [(x, x.diagonal() + 1) for x in copied()],
     aten.div.Tensor_mode: [(*pair, {"rounding_mode": "floor"}) for pair in pairs()],
     aten.fmod.Tensor: [*pairs(), *odd_pairs(torch.int64)],
     aten.huber_loss.default: [(*pair, 0) for pair in odd_pairs()],
@@ -132,6 +143,8 @@ CALLS = {
     aten.replication_pad2d.default: PADDED_IMAGES,
     aten.replication_pad3d.default: PADDED,
     aten.rrelu_with_noise.default: [(x, torch.empty_like(x)) for x, _ in pairs()],
+    aten.select_scatter.default: [(x, x[0] + 1, 0, 0) for x in copied()],
+    aten.slice_scatter.default: [(x, x[:1] + 1, 0, 0, 1) for x in copied()],
     aten.sigmoid_backward.default: odd_pairs(torch.bfloat16),
     aten.smooth_l1_loss.default: [(*pair, 0) for pair in odd_pairs()],
     aten.tanh_backward.default: odd_pairs(torch.bfloat16),
@@ -143,10 +156,13 @@ CASES = {operator: list(CALLS.get(operator, pairs())) for operator in LAYOUTS}
 # The first tested release whose own rule is right: the correction serves older ones, and goes with the last of them.
 SPOILT_IN = {aten.index_fill.int_Scalar: "2.13", aten.index_fill.int_Tensor: "2.13"}  # right before that
 MENDED_IN = {
+    aten.diagonal_scatter.default: "2.13",
     aten.max_unpool2d.default: "2.15",
     aten.polar.default: "2.15",
     aten.reflection_pad2d.default: "2.13",
     aten.replication_pad2d.default: "2.13",
+    aten.select_scatter.default: "2.13",
+    aten.slice_scatter.default: "2.13",
 }
 
 
