@@ -136,8 +136,8 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], tuple[torch.Ten
 }
 
 
-# How many graphs torch's own shape rules ask for: those of 2.11 ask of a pool whether its input can be divided, and of a
-# convolution whether there are sixteen images.
+# How many graphs torch's own shape rules ask for: those of 2.11 ask of a pool whether its input can be divided, and of
+# a convolution whether there are sixteen images.
 ASKED_OF_SIZES = {} if since_release("2.13") else {"convolution": 4}
 
 
