@@ -165,10 +165,7 @@ def leave_functorch() -> None:
 
 
 def leave_forward_mode() -> bool:
-    """Leave a forward-mode level that was left entered, which torch's public function refuses; return whether one was.
-
-    A failing compiler leaves it, as above.
-    """
+    """Leave a forward-mode level that a failing compiler left, which torch's own call refuses; return if one was."""
     try:
         level = torch._C._enter_dual_level()
     except RuntimeError:
@@ -677,6 +674,7 @@ log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing 
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
 flex_attention_operator = torch.ops.higher_order.flex_attention  # what flex_attention calls where it is compiled
 annotate_graph = torch.fx.traceback.annotate  # labels of stock's graphs; a block that does nothing here
+dispatch_keys_kept = torch._C._PreserveDispatchKeyGuard  # a block behind which the thread has the keys that it had
 inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
 lazy_class_property: type = torch.distributions.utils._lazy_property_and_property  # of a class; else: breaks there
 set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls

@@ -77,6 +77,11 @@ _CREATION = _aten(
     "zeros zeros_like _efficientzerotensor"
 )
 _POINTWISE = _aten("_to_copy clone copy where lerp native_dropout_backward fill masked_fill")
+# Elementwise, and torch 2.11 does not tag them so.
+_TAGGED_SINCE_213 = frozenset(
+    {getattr(torch.ops.aten, name).default for name in "celu_ elu_ hardsigmoid_ hardtanh_ leaky_relu_ selu_".split()}
+    | {torch.ops.aten.leaky_relu.default}
+)
 _REDUCTION = _aten(
     "sum mean var std var_mean std_mean prod amax amin max min argmax argmin any all logsumexp norm "
     "linalg_vector_norm _softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
@@ -109,17 +114,21 @@ def op_facts(operator: OpOverload) -> OpFacts:
     return OpFacts(kind, aliases, mutates, expensive)
 
 
+def is_elementwise(operator: OpOverload) -> bool:
+    """Return whether torch says of an overload that it is elementwise, in its newest release that was tested."""
+    return torch.Tag.pointwise in operator.tags or operator in _TAGGED_SINCE_213
+
+
 def _kind(operator: OpOverload, name: str, mutates: tuple[int, ...], aliases: tuple[int, ...]) -> OpKind:
-    tags = operator.tags
     if mutates:
         return OpKind.MUTATING
     if is_random(operator):
         return OpKind.RANDOM
     if aliases:
         return OpKind.VIEW
-    if torch.Tag.pointwise in tags or name in _POINTWISE:
+    if is_elementwise(operator) or name in _POINTWISE:
         return OpKind.POINTWISE
-    if torch.Tag.reduction in tags or name in _REDUCTION:
+    if torch.Tag.reduction in operator.tags or name in _REDUCTION:
         return OpKind.REDUCTION
     return OpKind.CREATION if name in _CREATION else OpKind.EXTERN
 

@@ -25,6 +25,16 @@ def laid_out(shape, order, dtype=torch.float32):
     return values.permute([order.index(dimension) for dimension in range(len(shape))])
 
 
+def copied():
+    """Yield tensors that are copied before a part is replaced: expanded ones, one with gaps, transposed ones."""
+    yield torch.arange(3.0).expand(5, 3).t()
+    yield torch.arange(3.0)[:, None].expand(3, 4)
+    yield torch.ones(1, 1, 4).expand(3, 5, 4).transpose(0, 2)
+    yield torch.arange(24.0).reshape(4, 6)[:, ::2]
+    yield torch.arange(12.0).reshape(3, 4).t()
+    yield torch.ones(1, 4).expand(1, 4)
+
+
 def images(*shape):
     """Yield images in row-major order, channels last, and in an order that no kernel keeps."""
     batch_and_channels, space = (0, 1), tuple(range(2, len(shape)))
@@ -78,11 +88,28 @@ def halves(pair):
     return [(torch.sigmoid(first), torch.full_like(first, 0.5).contiguous(), None, 0) for first, _ in pair]
 
 
+def transformed(dtype=torch.complex64):
+    """Yield tensors that lie in each order, with one, two and three dimensions for a Fourier transform."""
+    shape = (2, 3, 4, 5)
+    for order in itertools.permutations(range(4)):
+        for count in (1, 2, 3):
+            for dims in itertools.permutations(range(4), count):
+                yield laid_out(shape, order, dtype), list(dims)
+    for places, dim in itertools.product(itertools.product((0, 1), repeat=4), range(4)):
+        part = torch.ones([size if one else 1 for size, one in zip(shape, places, strict=True)], dtype=dtype)
+        yield part.expand(shape), [dim]
+        yield part, [dim]
+
+
 PADDED = [(x[0], [1] * 6) for x in images(1, 3, 4, 4, 4)] + [(x, [1] * 6) for x in images(3, 3, 4, 4)]
+PADDED_IMAGES = [(x, [1] * 4) for x in images(2, 3, 4, 4)]
 CALLS = {
     aten._batch_norm_no_update.default: norms(statistics=True, training=()),
     aten._batch_norm_with_update.default: norms(statistics=True, training=()),
     aten._batch_norm_with_update_functional.default: norms(statistics=True, training=()),
+    aten._fft_c2c.default: [(x, dims, 0, True) for x, dims in transformed()],
+    aten._fft_c2r.default: [(x, dims, 0, 2 * x.shape[dims[-1]] - 1) for x, dims in transformed()],
+    aten._fft_r2c.default: [(x, dims, 0, one) for x, dims in transformed(torch.float32) for one in (True, False)],
     aten._native_batch_norm_legit.default: norms(statistics=True, training=(True,)),
     aten._native_batch_norm_legit.no_stats: norms(statistics=False, training=(True,)),
     aten._native_batch_norm_legit_functional.default: norms(statistics=True, training=(True,)),
@@ -90,6 +117,7 @@ CALLS = {
     aten.angle.default: [(x.to(torch.complex64),) for x, _ in pairs()],
     aten.binary_cross_entropy.default: halves(pairs()),
     aten.channel_shuffle.default: [(x, 2) for x in images(2, 4, 3, 3)],
+    aten.diagonal_scatter.default: [(x, x.diagonal() + 1) for x in copied()],
     aten.div.Tensor_mode: [(*pair, {"rounding_mode": "floor"}) for pair in pairs()],
     aten.fmod.Tensor: [*pairs(), *odd_pairs(torch.int64)],
     aten.huber_loss.default: [(*pair, 0) for pair in odd_pairs()],
@@ -108,11 +136,15 @@ CALLS = {
     ],
     aten.normal.Tensor_Tensor: [(x, x) for x, _ in pairs()],
     aten.pow.Scalar: [(2, x) for x, _ in pairs()],
+    aten.reflection_pad2d.default: PADDED_IMAGES,
     aten.reflection_pad3d.default: PADDED,
     aten.remainder.Scalar_Tensor: [(2, x) for x, _ in odd_pairs(torch.int64)],
     aten.remainder.Tensor: [*pairs(), *odd_pairs(torch.int64)],
+    aten.replication_pad2d.default: PADDED_IMAGES,
     aten.replication_pad3d.default: PADDED,
     aten.rrelu_with_noise.default: [(x, torch.empty_like(x)) for x, _ in pairs()],
+    aten.select_scatter.default: [(x, x[0] + 1, 0, 0) for x in copied()],
+    aten.slice_scatter.default: [(x, x[:1] + 1, 0, 0, 1) for x in copied()],
     aten.sigmoid_backward.default: odd_pairs(torch.bfloat16),
     aten.smooth_l1_loss.default: [(*pair, 0) for pair in odd_pairs()],
     aten.tanh_backward.default: odd_pairs(torch.bfloat16),
@@ -123,7 +155,15 @@ CASES = {operator: list(CALLS.get(operator, pairs())) for operator in LAYOUTS}
 
 # The first tested release whose own rule is right: the correction serves older ones, and goes with the last of them.
 SPOILT_IN = {aten.index_fill.int_Scalar: "2.13", aten.index_fill.int_Tensor: "2.13"}  # right before that
-MENDED_IN = {aten.max_unpool2d.default: "2.15", aten.polar.default: "2.15"}
+MENDED_IN = {
+    aten.diagonal_scatter.default: "2.13",
+    aten.max_unpool2d.default: "2.15",
+    aten.polar.default: "2.15",
+    aten.reflection_pad2d.default: "2.13",
+    aten.replication_pad2d.default: "2.13",
+    aten.select_scatter.default: "2.13",
+    aten.slice_scatter.default: "2.13",
+}
 
 
 def strides(results, of):

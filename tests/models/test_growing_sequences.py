@@ -19,6 +19,7 @@ pytest.importorskip("transformers", reason="the models come from the optional hf
 import transformers
 
 from support.hugging_face import FAMILIES, tokens
+from support.torch_release import since_release
 
 LENGTHS = (9, 7, 12, 5, 16, 17, 31, 10)
 BACKENDS = ["eager", pytest.param("inductor", marks=[pytest.mark.cc, pytest.mark.slow])]
@@ -135,6 +136,11 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], tuple[torch.Ten
 }
 
 
+# How many graphs torch's own shape rules ask for: those of 2.11 ask of a pool whether its input can be divided, and of
+# a convolution whether there are sixteen images.
+ASKED_OF_SIZES = {} if since_release("2.13") else {"convolution": 4}
+
+
 def gradients(call: Callable[..., torch.Tensor], model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> list[Any]:
     """Return the result and the gradients of all parameters and inputs."""
     leaves = [*model.parameters(), *(tensor.detach().requires_grad_() for tensor in inputs)]
@@ -162,5 +168,9 @@ def test_training_with_other_sizes(name: str, backend: str) -> None:
             assert (one is None) == (other is None)
             assert one is None or close(one, other), size
     assert [graphs for graphs, _ in counts[:2]] == [1, 1]
-    assert sum(graphs for graphs, _ in counts[2:]) <= 1  # a size of two may need a graph of its own
-    assert sum(built for _, built in counts[2:]) <= 2
+    later = [sum(column) for column in zip(*counts[2:], strict=True)]
+    if name in ASKED_OF_SIZES:
+        assert 1 < later[0] <= ASKED_OF_SIZES[name]
+        return
+    assert later[0] <= 1  # a size of two may need a graph of its own
+    assert later[1] <= 2

@@ -11,11 +11,20 @@ from support.double_backward import EQUAL, NOTHING, REFUSED, candidates, outcome
 
 SLICE = random.Random(16).sample(candidates(), 40)
 
+# Their first samples have running statistics, and a graph that writes does not run twice.  Which operators are in the
+# slice hangs on how many torch knows.
+WRITING = ("nn.functional.batch_norm", "native_batch_norm", "nn.functional.instance_norm")
+
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SLICE)
 def test_operator(name):
-    assert outcome(name, "aot_eager") in (EQUAL, NOTHING, REFUSED)
+    found = outcome(name, "aot_eager")
+    if name in WRITING:
+        assert found.startswith("Unsupported: a gradient of a compiled graph's gradient is asked for")
+        assert "cannot run again where it writes" in found
+        return
+    assert found in (EQUAL, NOTHING, REFUSED)
 
 
 def test_most_of_the_slice_has_second_gradients():

@@ -5,6 +5,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.errors import Unsupported
+from support.torch_release import SAVED_TENSORS_ARE_READ_ONE_BY_ONE
 
 
 def program(x, y):
@@ -142,6 +143,10 @@ def test_inputs_of_other_results_may_be_gone(backend):
         return torch.autograd.grad(gradient.sum(), x)[0]
 
     compiled = plumbline.compile(two_independent, backend=backend)
+    if not SAVED_TENSORS_ARE_READ_ONE_BY_ONE:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            second_derivative(compiled)
+        return
     torch.testing.assert_close(second_derivative(compiled), second_derivative(two_independent))
 
 
@@ -165,7 +170,12 @@ def test_what_cannot_run_again_is_refused_although_a_result_was_overwritten():
     first, second = compiled(x, y, torch.zeros(3))
     with torch.no_grad():
         second.add_(1)
-    with pytest.raises(Unsupported, match="gradient of a compiled graph's gradient"):
+    refusal = (
+        pytest.raises(Unsupported, match="gradient of a compiled graph's gradient")
+        if SAVED_TENSORS_ARE_READ_ONE_BY_ONE
+        else pytest.raises(RuntimeError, match="modified by an inplace operation")
+    )
+    with refusal:
         torch.autograd.grad(first.sum(), x, create_graph=True)
 
 

@@ -26,7 +26,8 @@ def body(x):
 def state():
     stacks = vars(ModeStacks())
     autocast = torch.is_autocast_enabled("cpu"), torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
-    return stacks, autocast, torch.get_default_dtype(), type(torch.ones(1) + 1)
+    recorded = (torch.ones(1, requires_grad=True) + 1).requires_grad
+    return stacks, autocast, torch.get_default_dtype(), type(torch.ones(1) + 1), recorded
 
 
 class Interrupt:

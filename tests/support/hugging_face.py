@@ -7,6 +7,10 @@ from typing import Any
 import torch
 import transformers
 
+if torch.version.cuda is not None and not torch.cuda.is_available():
+    # transformers asks this in every call; without a driver, a torch 2.11 that was built for CUDA ends the process here
+    torch.cuda.is_current_stream_capturing = lambda: False  # type: ignore[assignment]  # as it says without CUDA
+
 
 @dataclass(frozen=True)
 class Family:

@@ -6,13 +6,22 @@ from contextlib import contextmanager
 
 import torch
 
-from ...base.torch_facts import ModeStacks, set_default_dtype
+from ...base.torch_facts import ModeStacks, dispatch_keys_kept, set_default_dtype
 from .autocast import autocast_depth, autocast_state, put_autocast
 
 
 @contextmanager
 def state_kept_when_interrupted() -> Iterator[None]:
-    """Run the block; if anything is raised in it, put modes, autocast and the default dtype back as they were."""
+    """Run the block; if anything is raised in it, put modes, autocast and the default dtype back as they were.
+
+    So are the dispatch keys of the thread: guards of torch's that an interrupt leaves entered end in any order, and the
+    last one sets what was right inside. Autograd recorded nothing after that.
+    """
+    with dispatch_keys_kept():
+        yield from _others_kept_when_interrupted()
+
+
+def _others_kept_when_interrupted() -> Iterator[None]:
     stacks, dtype = ModeStacks(), torch.get_default_dtype()
     autocast, depth = autocast_state(), autocast_depth()
     try:

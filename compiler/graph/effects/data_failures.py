@@ -11,7 +11,7 @@ from functools import cache
 import torch
 
 from ...base.torch_facts import OpOverload
-from ..facts import OpKind, op_facts
+from ..facts import OpKind, is_elementwise, op_facts
 
 _SAFE = frozenset(
     # elementwise, without the tag
@@ -89,7 +89,7 @@ def _plain_name(operator: OpOverload) -> str:
 def _may_fail(operator: OpOverload, name: str) -> bool:
     if operator.namespace not in ("aten", "prims", "plumbline"):
         return True
-    if name in _SAFE or torch.Tag.pointwise in operator.tags or torch.Tag.reduction in operator.tags:
+    if name in _SAFE or is_elementwise(operator) or torch.Tag.reduction in operator.tags:
         return False
     return op_facts(operator).kind not in (OpKind.VIEW, OpKind.CREATION, OpKind.POINTWISE) and not _is_view_in_place(
         operator

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ...base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
-from ..facts import op_facts
+from ..facts import is_elementwise, op_facts
 from .filling_numbers import demand_fitting_numbers, puts_numbers
 
 _Key = tuple[object, ...]
@@ -33,7 +33,7 @@ def has_kernels_to_ask(operator: OpOverload) -> bool:
 
 @cache
 def _has_kernels(operator: OpOverload) -> bool:
-    return torch.Tag.pointwise in operator.tags and operator._schema.name not in _NOT_ASKED
+    return is_elementwise(operator) and operator._schema.name not in _NOT_ASKED
 
 
 def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
@@ -104,8 +104,8 @@ def _is_pointwise_in_place(operator: OpOverload) -> bool:
     packet = getattr(torch.ops.aten, name.removeprefix("aten::")[:-1], None)
     if op_facts(operator).mutates != (0,) or packet is None:
         return False
-    tags = [getattr(packet, overload).tags for overload in packet.overloads()]
-    return name in _UNTAGGED or any(torch.Tag.pointwise in one for one in tags)
+    overloads = [getattr(packet, overload) for overload in packet.overloads()]
+    return name in _UNTAGGED or any(map(is_elementwise, overloads))
 
 
 def _demand_elements(x: torch.Tensor, *_: object, **_named: object) -> None:

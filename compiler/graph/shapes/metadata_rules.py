@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ...base.torch_facts import OpOverload, WatchedFakeMode, aliases_nothing, decomposes_by_itself
+from ..facts import is_elementwise
 from . import resizing_rules, view_rules  # noqa: F401  # they register their rules
 from .fake_templates import Key, Number, key_of
 from .sized_call import RULES, Findings, Operand, Rule, SizedCall, Undecided, gives
@@ -47,7 +48,7 @@ def rule_of(target: Any) -> Rule | None:
     if not isinstance(target, OpOverload):
         return None
     rule = RULES.get(target)
-    if rule is not None or torch.Tag.pointwise not in target.tags or target in _COMPOSED:
+    if rule is not None or not is_elementwise(target) or target in _COMPOSED:
         return rule
     single = len(target._schema.returns) == 1 and not target._schema.is_mutable
     return elementwise if single and aliases_nothing(target) and not decomposes_by_itself(target) else None

@@ -16,6 +16,7 @@ from ...base.errors import Unsupported
 from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, in_own_memory, without_dispatch_modes
 from ...base.torch_versions import precedes
 from ..dynamic_sizes import is_symbolic, same_number
+from ..facts import is_elementwise
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
 from .probed_strides import strides_at_primes, strides_whatever_is_larger
@@ -235,7 +236,7 @@ def _is_kernels_choice(target: object, args: Sequence[object]) -> bool:
 def _has_its_own_way(target: OpOverload) -> bool:
     """Return whether an elementwise operator decides how its result lies, and no keyword, which is not known here."""
     named = {argument.name for argument in target._schema.arguments}
-    return (torch.Tag.pointwise in target.tags or target in _UNTAGGED) and "memory_format" not in named
+    return (is_elementwise(target) or target in _UNTAGGED) and "memory_format" not in named
 
 
 def _is_loose(value: torch.Tensor) -> bool:

@@ -11,6 +11,7 @@ import torch
 
 from ...base import dense_order
 from ..dynamic_sizes import is_symbolic, same_number
+from .fourier_layout import lying_as_complex, lying_as_half, lying_as_whole
 from .indexed_layout import dense_strides
 
 aten = torch.ops.aten
@@ -165,6 +166,15 @@ def _as_copied_first(result: torch.Tensor, args: Sequence[object]) -> torch.Tens
     return _as_first_in_memory(_as_first(result, args), args)
 
 
+def _dense_if_repeated(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """A copy that a part is written into has the strides of the first argument, unless these repeat an element."""
+    first = args[0]
+    assert isinstance(first, torch.Tensor)
+    pairs = zip(first.shape, first.stride(), strict=True)
+    repeated = any(_is_number(step, 0) and not _is_number(size, 1) for size, step in pairs)
+    return _as_first(result, args) if repeated else result
+
+
 def _row_major_if_empty(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     """Kernels of reductions make a row-major tensor where there is nothing to reduce to."""
     return _row_major(result, args) if any(_is_number(size, 0) for size in result.shape) else result
@@ -198,6 +208,9 @@ LAYOUTS: Mapping[object, Layout] = {
     aten._batch_norm_no_update.default: _channels_last_or_row_major,
     aten._batch_norm_with_update.default: _channels_last_or_row_major,
     aten._batch_norm_with_update_functional.default: _channels_last_or_row_major,
+    aten._fft_c2c.default: lying_as_complex,
+    aten._fft_c2r.default: lying_as_whole,
+    aten._fft_r2c.default: lying_as_half,
     aten._native_batch_norm_legit.default: _channels_last_or_row_major,
     aten._native_batch_norm_legit.no_stats: _channels_last_or_row_major,
     aten._native_batch_norm_legit_functional.default: _channels_last_or_row_major,
@@ -209,6 +222,7 @@ LAYOUTS: Mapping[object, Layout] = {
     aten.channel_shuffle.default: _channels_last_or_row_major,
     aten.complex.default: _as_operands,
     aten.copysign.Tensor: _as_operands,
+    aten.diagonal_scatter.default: _dense_if_repeated,
     aten.div.Tensor_mode: _as_operands,
     aten.floor_divide.default: _as_operands,
     aten.fmod.Tensor: _as_operands,
@@ -230,13 +244,17 @@ LAYOUTS: Mapping[object, Layout] = {
     aten.normal.Tensor_Tensor: _row_major,
     aten.polar.default: _as_operands,
     aten.pow.Scalar: _row_major,
+    aten.reflection_pad2d.default: _channels_last_or_row_major,
     aten.reflection_pad3d.default: _channels_last_or_row_major,
+    aten.replication_pad2d.default: _channels_last_or_row_major,
     aten.replication_pad3d.default: _channels_last_or_row_major,
     aten.remainder.Scalar_Tensor: _as_operands,
     aten.remainder.Tensor: _as_operands,
     aten.rrelu_with_noise.default: _row_major,
     aten.rsub.Tensor: _as_swapped_operands,
+    aten.select_scatter.default: _dense_if_repeated,
     aten.sigmoid_backward.default: _as_operands,
+    aten.slice_scatter.default: _dense_if_repeated,
     aten.smooth_l1_loss.default: _as_tensors,
     aten.special_xlog1py.default: _as_operands,
     aten.tanh_backward.default: _as_operands,

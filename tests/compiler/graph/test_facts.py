@@ -12,6 +12,7 @@ aten = torch.ops.aten
         (aten.add.Tensor, OpKind.POINTWISE),
         (aten.gelu.default, OpKind.POINTWISE),
         (aten._to_copy.default, OpKind.POINTWISE),
+        (aten.leaky_relu.default, OpKind.POINTWISE),  # torch 2.11 does not tag it
         (aten.sum.dim_IntList, OpKind.REDUCTION),
         (aten._softmax.default, OpKind.REDUCTION),
         (aten.slice.Tensor, OpKind.VIEW),

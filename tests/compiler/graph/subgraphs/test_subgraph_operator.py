@@ -9,8 +9,11 @@ from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, RanE
 from plumbline.compiler.graph.node_values import placeholders
 from plumbline.compiler.validation.levels import STAGES, run_levels
 from support.subgraph_programs import ALL, Twins, choose
+from support.torch_release import since_release
 
 UNWANTED = (Broke, CompilerFailed, RanEagerly)
+# Gradients through what a scan carries are lost by torch 2.11: the call is left to it.
+LEFT_TO_TORCH = () if since_release("2.13") else ("reads_what_it_begins_with", "folded_backwards")
 by_name = pytest.mark.parametrize("twins", ALL, ids=[twins.name for twins in ALL])
 
 
@@ -29,14 +32,23 @@ def outcome(function, rows: int) -> list[torch.Tensor]:
     return [result.detach(), *(torch.zeros_like(x) if x.grad is None else x.grad for x in given)]
 
 
+def demand_one_graph(twins: Twins, events) -> None:
+    unwanted = [event for event in events if isinstance(event, UNWANTED)]
+    if twins.name in LEFT_TO_TORCH:
+        assert {type(event) for event in unwanted} == {Broke}
+        assert "scan through which gradients flow" in unwanted[0].what
+        return
+    assert not unwanted
+    assert sum(isinstance(event, Captured) for event in events) == 1
+
+
 @by_name
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_one_graph_as_plain_python(twins: Twins, backend):
     with recording() as events:
         run = plumbline.compile(twins.program, backend=backend)
         torch.testing.assert_close(outcome(run, 3), outcome(twins.meaning, 3))
-    assert not [event for event in events if isinstance(event, UNWANTED)]
-    assert sum(isinstance(event, Captured) for event in events) == 1
+    demand_one_graph(twins, events)
 
 
 @pytest.mark.parametrize("twins", [twins for twins in ALL if twins.dynamic], ids=lambda twins: twins.name)
@@ -46,8 +58,7 @@ def test_open_sizes_take_one_graph(twins: Twins, backend):
         run = plumbline.compile(twins.program, backend=backend, dynamic=True)
         for rows in (3, 5, 6):
             torch.testing.assert_close(outcome(run, rows), outcome(twins.meaning, rows))
-    assert not [event for event in events if isinstance(event, UNWANTED)]
-    assert sum(isinstance(event, Captured) for event in events) == 1
+    demand_one_graph(twins, events)
 
 
 @by_name
@@ -61,6 +72,9 @@ def test_every_level_agrees(twins: Twins):
         return gm.forward
 
     plumbline.compile(twins.program, backend=keep)(*inputs(3))
+    if twins.name in LEFT_TO_TORCH:
+        assert len(graphs) != 1
+        return
     (gm,) = graphs
     levels = run_levels(gm, inputs(3)[: len(placeholders(gm.graph))])
     assert [level.stage for level in levels] == list(STAGES)
