@@ -147,6 +147,12 @@ def _divides(dividend: Any, divisor: Any) -> bool:
     return bool(divisor != 0)
 
 
+def divides_wholly(dividend: Any, divisor: Any) -> bool:
+    """Return whether a quotient or remainder is one of whole numbers: of floats, torch's symbols take `x % 1` for 0."""
+    whole = all(isinstance(number, int | torch.SymInt) for number in (dividend, divisor))
+    return whole and _divides(dividend, divisor)
+
+
 def _raises(base: Any, exponent: Any) -> bool:
     """Return whether a power is a number of the kind that torch's symbol has, and does not overflow."""
     if isinstance(base, torch.SymInt) and type(exponent) is int and 0 <= exponent <= _HIGHEST_POWER:
@@ -164,8 +170,8 @@ _FIXING = ("@", "<<", ">>")
 # What Python gives for some numbers only, and raises or gives a number of another kind for others.
 _DOMAINS: dict[Callable[..., Any], Callable[..., bool]] = {
     operator.truediv: _divides,
-    operator.floordiv: _divides,
-    operator.mod: _divides,
+    operator.floordiv: divides_wholly,
+    operator.mod: divides_wholly,
     operator.pow: _raises,
     torch.sym_sqrt: lambda number: bool(number >= 0),
     math.floor: is_moderate,

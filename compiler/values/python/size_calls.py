@@ -8,7 +8,7 @@ import torch
 
 from ...base.symbol_facts import size_expression
 from ..constant import Constant
-from ..scalar import SizeValue, calculate
+from ..scalar import SizeValue, calculate, divides_wholly
 from ..value import Arguments, CaptureContext, Value
 from .containers.sequences import SequenceValue, SliceValue
 from .containers.tuples import TupleValue
@@ -43,7 +43,9 @@ def size_call(ctx: CaptureContext, function: Callable[..., object], args: Argume
     operands = [_operand(value) for value in values]
     if any(operand is None for operand in operands):
         return None
-    return None if function is divmod and operands[1] == 0 else calculate(ctx, twin, *operands, plain=function)
+    if function is divmod and not divides_wholly(*operands):
+        return None
+    return calculate(ctx, twin, *operands, plain=function)
 
 
 def _operand(value: Value) -> Any:
