@@ -28,7 +28,7 @@ from .lanes import Lanes
 from .monte_carlo import map_tensors, tensors_in
 from .operator_facts import OperatorFacts
 from .shadow import ArgumentsBefore, ShadowRun, has_no_memory, is_plain
-from .shadow_memory import shadow_view, wide_dtype
+from .shadow_memory import shadow_view, wide_dtype, write_rows
 
 # Shadows of dead storages are looked for after this many new ones, or bytes of them.
 _SWEEP = 48
@@ -160,7 +160,7 @@ class LightLane(ShadowRun):
         if rows is None:  # a write through a view of another dtype: only the bytes are known
             del self._living[storage_key(real)]
             return
-        rows.copy_(real.detach().unsqueeze(0) if lanes is None else lanes)
+        write_rows(rows, real.detach().unsqueeze(0) if lanes is None else lanes)
 
     def _adopt(self, real: Tensor, lanes: Tensor) -> None:
         """Make a lane the shadow of a new storage; it is copied unless it lies in memory as the real tensor does."""
@@ -179,7 +179,7 @@ class LightLane(ShadowRun):
                 flat = flat.clone()
             rows = shadow_view(flat, real.dtype, real)
             assert rows is not None
-            rows.copy_(lanes)
+            write_rows(rows, lanes)
         storage = LightStorage(weak_reference(real.untyped_storage()), real.dtype, size, flat)
         self._living[storage_key(real)] = storage
         self._new += 1

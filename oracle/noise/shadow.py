@@ -29,7 +29,7 @@ from .monte_carlo import NoiseSource, map_tensors, tensors_in
 from .operator_facts import OperatorFacts, facts_of
 from .plain_form import plain_form
 from .scalar_rounding import decide_scalars, needs_decision
-from .shadow_memory import ShadowStorage, wide_dtype
+from .shadow_memory import ShadowStorage, wide_dtype, write_rows
 
 
 class ShadowRun(DispatchMode):
@@ -227,7 +227,7 @@ class ShadowRun(DispatchMode):
         if rows is None:  # a write through a view of another dtype: only the bytes are known
             storage.synchronise(real)
             return
-        rows.copy_(lanes)
+        write_rows(rows, lanes)
         storage.acknowledge(real)
 
     def _forget(self, result: Any, written: list[Tensor]) -> None:

@@ -95,3 +95,15 @@ class ShadowStorage:
         """Remember the tensor's present bytes as the run's own write."""
         first, last = self.span(tensor)
         self.seen[first:last].copy_(self.flat[first:last])
+
+
+def write_rows(rows: Tensor, lanes: Tensor) -> None:
+    """Write lanes into a view of shadow memory, in which several elements may be one place (`expand().fill_()`).
+
+    Eager lets only such calls write there that give all of them one value, so the first is written.
+    """
+    lanes = lanes.expand(rows.shape)
+    for dim, (size, stride) in enumerate(zip(rows.shape, rows.stride(), strict=True)):
+        if size > 1 and stride == 0:
+            rows, lanes = rows.narrow(dim, 0, 1), lanes.narrow(dim, 0, 1)
+    rows.copy_(lanes)

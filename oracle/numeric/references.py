@@ -247,6 +247,7 @@ class References:
 
         self._sources.follow(lane, wanted, keep, take if self._sources.large else None)
         known.exact.setdefault(cotangent, {})
+        known.eager.setdefault(cotangent, {})
         self._may_jump |= lane.may_jump
         if lane.untrusted or lane.unstable_control_flow:
             self._trusts_light = False
