@@ -1,4 +1,4 @@
-"""What the scripts of saved failures call: one compared call, which ends the script with status 1 if it fails."""
+"""What the scripts of saved failures call: one judged call, which ends the script with status 1 if it fails."""
 
 import sys
 from collections.abc import Callable
@@ -8,21 +8,6 @@ from plumbline.oracle.harness.boundary import call_roots
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import VerdictKind
-
-from .graph_programs.early_writes import difference_after_early_write
-from .graph_programs.quick_comparison import run_call
-
-
-def demand_equal_after_write(
-    function: Callable[..., Any], compiled: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], seed: int
-) -> None:
-    """Write to an output before the backward and compare the backwards; print how they differ and exit with 1."""
-    eager = run_call(function, arguments(), seed), run_call(function, arguments(), seed)
-    mine = run_call(compiled, arguments(), seed), run_call(compiled, arguments(), seed)
-    sentence = difference_after_early_write(eager, mine, seed)
-    sys.stdout.write(f"{sentence or 'as in eager'}\n")
-    if sentence is not None:
-        sys.exit(1)
 
 
 def demand_equal(function: Callable[..., Any], compiled: Callable[..., Any], *args: Any) -> None:

@@ -62,7 +62,7 @@ def batch_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verd
     lines = [*_head(verdict, compiler), program.source("f").rstrip()]
     lines.append(f"compiled = {_compile_text('f', compiler, backend)}")
     if verdict.findings and verdict.findings[0].aspect == EARLY_WRITE:
-        lines[2] = lines[2].replace("demand_equal", "demand_equal_after_write")
+        lines[2] = "from plumbline.fuzz.graph_programs.early_writes import demand_equal_after_write"
         last = len(program.calls) - 1
         lines.append(program.arguments_source("arguments", last).rstrip())
         lines.append(f"demand_equal_after_write(f, compiled, arguments, {last})")

@@ -5,6 +5,7 @@ all the same, where it reads nothing that was written to: eager refuses some for
 (docs/limits.md).
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -96,3 +97,18 @@ def _close(expected: torch.Tensor | None, actual: torch.Tensor | None) -> bool:
         return expected is actual
     same_form = expected.shape == actual.shape and expected.dtype == actual.dtype
     return same_form and torch.allclose(expected, actual, rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
+
+
+def demand_equal_after_write(
+    function: Callable[..., Any], compiled: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], seed: int
+) -> None:
+    """Write to an output before the backward and compare the backwards; print how they differ and exit with 1.
+
+    What the scripts of saved failures call.
+    """
+    eager = run_call(function, arguments(), seed), run_call(function, arguments(), seed)
+    mine = run_call(compiled, arguments(), seed), run_call(compiled, arguments(), seed)
+    sentence = difference_after_early_write(eager, mine, seed)
+    sys.stdout.write(f"{sentence or 'as in eager'}\n")
+    if sentence is not None:
+        sys.exit(1)

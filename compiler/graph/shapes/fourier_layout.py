@@ -33,7 +33,8 @@ def lying_as_whole(result: torch.Tensor, args: Sequence[Any]) -> torch.Tensor:
 
 
 def _lying_by(result: torch.Tensor, strides: Sequence[Any], inner: Sequence[int]) -> torch.Tensor:
-    if not torch.backends.mkl.is_available():  # another library, which goes row by row
+    mkl = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]  # untyped in torch
+    if not mkl:  # another library, which goes row by row
         return torch.empty_like(result, memory_format=torch.contiguous_format)
     laid = dense_strides(tuple(result.shape), _order(strides, inner))
     return result if laid == result.stride() else result.new_empty_strided(result.shape, laid)

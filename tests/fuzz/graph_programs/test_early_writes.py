@@ -4,12 +4,16 @@ import pytest
 import torch
 
 from plumbline.fuzz.graph_programs.early_writes import (
+    EARLY_WRITE,
     difference_after_early_write,
     gradient_is_right,
     has_history,
     runs_where_eager_refuses,
 )
+from plumbline.fuzz.graph_programs.graph_program import GraphProgram, GraphStep, ProgramBatch
+from plumbline.fuzz.graph_programs.inputs import GraphInput
 from plumbline.fuzz.graph_programs.quick_comparison import CallOutcome, run_call
+from plumbline.fuzz.scripts import batch_script
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 
@@ -100,3 +104,16 @@ def test_only_a_refusal_of_eager_s_own_is_looked_at():
     assert runs_where_eager_refuses(Verdict(VerdictKind.WRONG, "", (refusal,)))
     assert not runs_where_eager_refuses(Verdict(VerdictKind.WRONG, "", (refusal, other)))
     assert not runs_where_eager_refuses(Verdict(VerdictKind.EQUAL, ""))
+
+
+def test_the_script_of_a_finding_compares_the_backwards(capsys):
+    steps = (GraphStep("exp", (0,)), GraphStep("flatten", (1,)))
+    program = GraphProgram((GraphInput((3,), requires_grad=True),), steps, (2,))
+    finding = Finding(VerdictKind.WRONG, EARLY_WRITE, "output", "a write to an output changes the gradient")
+    verdict = Verdict(VerdictKind.WRONG, finding.sentence, (finding,))
+    script = batch_script(ProgramBatch((program,)), "plumbline", "aot_eager", verdict)
+    exec(script, {})
+    assert capsys.readouterr().out.strip() == "as in eager"
+    unseen = script.replace("plumbline.compile(f, backend='aot_eager')", "lambda a: (UnseenExp.apply(a),)")
+    with pytest.raises(SystemExit):
+        exec(unseen, {"UnseenExp": UnseenExp})
