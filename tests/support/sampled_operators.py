@@ -36,7 +36,6 @@ from plumbline.compiler.comparison.values import same_bits, value_difference
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.promises import checked_at_first
 from plumbline.compiler.loops.ir import Loop, LoopProgram, Ref
-from plumbline.compiler.loops.scalar_ops import SCALAR_OPS
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph, extra_decompositions
 from plumbline.compiler.pipeline import compile_callable, make_family
@@ -45,6 +44,7 @@ from plumbline.fuzz.operator_sweep.argument_trees import tensors_of
 from plumbline.fuzz.operator_sweep.cases import SweepCase, SweepTask, dtype_of
 from plumbline.fuzz.operator_sweep.prepared_cases import UNINITIALISED, PreparedCase, prepare, program_of, samples_of
 from plumbline.fuzz.operator_sweep.torch_samples import OPERATORS
+from support.rounded_results import rounded
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 CONTEXTS = ("alone", "special_values", "transposed", "size_0")
@@ -68,23 +68,6 @@ class LevelAccount:
         self.graphs += other.graphs
         self.faults += other.faults
         self.ended += other.ended
-
-
-def rounded(program: LoopProgram) -> set[str]:
-    """Return the tensors behind a function of libm or behind a sum: C and Triton round them in other places."""
-    found: set[str] = set()
-    for step in program.steps:
-        if step.reads & found or (isinstance(step, Loop) and any(map(_rounds, step.scalars()))):
-            found |= step.writes
-    return found
-
-
-def _rounds(scalar: object) -> bool:
-    name, dtype = getattr(scalar, "name", ""), getattr(scalar, "dtype", torch.bool)
-    if not dtype.is_floating_point:
-        return False
-    is_sum = name in ("reduce", "scan") and getattr(scalar, "kind", "") in ("sum", "prod")
-    return is_sum or (name in SCALAR_OPS and SCALAR_OPS[name].costly)
 
 
 Say = Callable[[str], None]

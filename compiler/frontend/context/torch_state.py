@@ -18,23 +18,19 @@ def state_kept_when_interrupted() -> Iterator[None]:
     last one sets what was right inside. Autograd recorded nothing after that.
     """
     with dispatch_keys_kept():
-        yield from _others_kept_when_interrupted()
-
-
-def _others_kept_when_interrupted() -> Iterator[None]:
-    stacks, dtype = ModeStacks(), torch.get_default_dtype()
-    autocast, depth = autocast_state(), autocast_depth()
-    try:
-        yield
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            _finish_blocks(error)
-        stacks.unwind()
-        if (autocast_state(), autocast_depth()) != (autocast, depth):
-            put_autocast(autocast, depth)
-        if torch.get_default_dtype() is not dtype:
-            set_default_dtype(dtype)
-        raise
+        stacks, dtype = ModeStacks(), torch.get_default_dtype()
+        autocast, depth = autocast_state(), autocast_depth()
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                _finish_blocks(error)
+            stacks.unwind()
+            if (autocast_state(), autocast_depth()) != (autocast, depth):
+                put_autocast(autocast, depth)
+            if torch.get_default_dtype() is not dtype:
+                set_default_dtype(dtype)
+            raise
 
 
 def _finish_blocks(error: BaseException) -> None:

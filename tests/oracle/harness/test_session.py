@@ -12,6 +12,7 @@ from plumbline.oracle.cotangents import gradients_of
 from plumbline.oracle.harness.compilers import CompileRequest
 from plumbline.oracle.harness.interception import start_intercepting, stop_intercepting
 from plumbline.oracle.harness.session import JudgeSession
+from support.torch_release import since_release
 
 
 @pytest.fixture(autouse=True)
@@ -288,7 +289,8 @@ def test_a_constant_that_changes_anywhere_in_reach_has_the_call_judged():
         function(torch.ones(2))
     Settings.factor = 3
     assert [call.index for call in judge.calls] == [1, 2, 4, 6]
-    assert judge.calls[-1].verdict.recompiles in (1, 2)  # torch 2.11 does not see the first change, and is wrong
+    sees_both = since_release("2.13")  # torch 2.11 does not see the first change, and is wrong
+    assert judge.calls[-1].verdict.recompiles == (2 if sees_both else 1)
 
 
 @pytest.mark.parametrize("compiler", ["torch", "plumbline"])

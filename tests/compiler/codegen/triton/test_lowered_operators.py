@@ -15,14 +15,14 @@ import torch
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.torch_facts import OpOverload
 from plumbline.compiler.graph.tracer import trace
-from plumbline.compiler.loops.ir import Extern, Loop, LoopProgram, Ref
-from plumbline.compiler.loops.scalar_ops import SCALAR_OPS
+from plumbline.compiler.loops.ir import Extern, LoopProgram, Ref
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.lowering.registry import LOWERINGS
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.runtime.triton_interpreter import why_unavailable
 from plumbline.compiler.schedule.left_to_aten import Reason, reason_of
 from support.lowered_calls import CALLS, DTYPES, accepted, given, together
+from support.rounded_results import rounded
 from support.triton_account import triton_results
 
 aten = torch.ops.aten
@@ -47,23 +47,6 @@ def refused(program: LoopProgram) -> Iterator[tuple[str, str]]:
     for step in program.steps:
         if isinstance(step, Extern) and step.target in LOWERINGS and not step.alias_of:
             yield str(step.target), step.why
-
-
-def rounded(program: LoopProgram) -> set[str]:
-    """Return the tensors behind a function of libm or behind a sum: C and Triton round them in other places."""
-    found: set[str] = set()
-    for step in program.steps:
-        if step.reads & found or (isinstance(step, Loop) and any(map(_rounds, step.scalars()))):
-            found |= step.writes
-    return found
-
-
-def _rounds(scalar: object) -> bool:
-    name, dtype = getattr(scalar, "name", ""), getattr(scalar, "dtype", torch.bool)
-    if not dtype.is_floating_point:
-        return False
-    is_sum = name in ("reduce", "scan") and getattr(scalar, "kind", "") in ("sum", "prod")
-    return is_sum or (name in SCALAR_OPS and SCALAR_OPS[name].costly)
 
 
 def test_every_lowering_has_a_call() -> None:
