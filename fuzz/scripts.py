@@ -61,10 +61,9 @@ def batch_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verd
     program = batch.programs[0]
     lines = [*_head(verdict, compiler), program.source("f").rstrip()]
     lines.append(f"compiled = {_compile_text('f', compiler, backend)}")
-    if verdict.findings and verdict.findings[0].aspect == EARLY_WRITE:
-        lines[2] = "from plumbline.fuzz.graph_programs.early_writes import demand_equal_after_write"
+    if _is_early_write(verdict):
         last = len(program.calls) - 1
-        lines.append(program.arguments_source("arguments", last).rstrip())
+        lines += [_EARLY_WRITE_IMPORT, program.arguments_source("arguments", last).rstrip()]
         lines.append(f"demand_equal_after_write(f, compiled, arguments, {last})")
         return "\n".join(lines) + "\n"
     for call in range(len(program.calls)):
@@ -76,7 +75,20 @@ def batch_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verd
 def _company_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verdict) -> str:
     lines = [*_head(verdict, compiler), batch.source().rstrip()]
     lines.append(f"compiled = {_compile_text('step', compiler, backend)}")
-    for call in range(batch.calls):
-        arguments = " + ".join(f"arguments_{number}_{call}()" for number in range(len(batch.programs)))
-        lines.append(f"demand_equal(step, compiled, *({arguments}))")
+    count = len(batch.programs)
+    given = [" + ".join(f"arguments_{number}_{call}()" for number in range(count)) for call in range(batch.calls)]
+    if _is_early_write(verdict):
+        lines.append(_EARLY_WRITE_IMPORT)
+        for number in range(count):
+            both = f"lambda *a: step(*a)[{number}], lambda *a: compiled(*a)[{number}]"
+            lines.append(f"demand_equal_after_write({both}, lambda: {given[-1]}, {batch.calls - 1})")
+    else:
+        lines += [f"demand_equal(step, compiled, *({arguments}))" for arguments in given]
     return "\n".join(lines) + "\n"
+
+
+_EARLY_WRITE_IMPORT = "from plumbline.fuzz.graph_programs.early_writes import demand_equal_after_write"
+
+
+def _is_early_write(verdict: Verdict) -> bool:
+    return bool(verdict.findings) and verdict.findings[0].aspect == EARLY_WRITE

@@ -240,6 +240,16 @@ def _held(tensors: Values) -> Any:
         return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors))
 
 
+def _held_by(history: _PartOfHistory) -> _Unpacked:
+    """Return what a part of history holds, but for what was written to since."""
+    step = history.holder.grad_fn
+    try:
+        return _Unpacked(dict(zip(history.places, step.saved_tensors, strict=True)), history.missing)
+    except RuntimeError as error:
+        there = saved_one_by_one(step)
+        return _Unpacked({history.places[number]: tensor for number, tensor in there.items()}, str(error))
+
+
 def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, torch.Tensor | None]:
     """Return the kept values by place, and the anchor; raise eager's error where what is needed was freed."""
     kept = _Unpacked({})
@@ -249,8 +259,9 @@ def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, to
         return _saved(ctx, pair, pattern)
     missing = None
     for history in histories:
-        kept.values.update(zip(history.places, history.holder.grad_fn.saved_tensors, strict=True))
-        missing = missing or history.missing
+        held = _held_by(history)
+        kept.values.update(held.values)
+        missing = missing or held.missing
     if missing is not None and not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
         raise RuntimeError(missing)
     return _Unpacked(kept.values, missing), None

@@ -117,3 +117,12 @@ def test_the_script_of_a_finding_compares_the_backwards(capsys):
     unseen = script.replace("plumbline.compile(f, backend='aot_eager')", "lambda a: (UnseenExp.apply(a),)")
     with pytest.raises(SystemExit):
         exec(unseen, {"UnseenExp": UnseenExp})
+
+
+def test_the_script_of_programs_in_company_compares_each_of_them(capsys):
+    program = GraphProgram((GraphInput((3,), requires_grad=True),), (GraphStep("exp", (0,)),), (1,))
+    finding = Finding(VerdictKind.WRONG, EARLY_WRITE, "output", "a write to an output changes the gradient")
+    verdict = Verdict(VerdictKind.WRONG, finding.sentence, (finding,))
+    script = batch_script(ProgramBatch((program, program)), "plumbline", "aot_eager", verdict)
+    exec(script, {})
+    assert capsys.readouterr().out.split("\n")[:2] == ["as in eager"] * 2

@@ -211,3 +211,28 @@ def test_results_die_with_what_is_kept_for_them():
         assert [ref() for ref in refs] == [None, None]
     finally:
         gc.enable()
+
+
+def softened_beside_a_product(a, b):
+    v = b * 3
+    return torch.nn.functional.softplus(a, 3), v, (v * v).sum()
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_write_after_the_backward_of_another_result_counts_where_it_is_read(read):
+    """What the first backward leaves for the others is read one by one too."""
+    outcomes = []
+    for run in (softened_beside_a_product, plumbline.compile(softened_beside_a_product, backend="aot_eager")):
+        a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+        first, written, reader = run(a, b)
+        first.sum().backward()
+        with torch.no_grad():
+            written.mul_(-3)
+        try:
+            (reader if read else written).sum().backward()
+        except RuntimeError:
+            outcomes.append("refused")
+        else:
+            outcomes.append(b.grad.tolist())
+    mine = outcomes[1]
+    assert mine == outcomes[0] or (not SAVED_TENSORS_ARE_READ_ONE_BY_ONE and mine == "refused")
