@@ -1,6 +1,7 @@
 """One operator in every lane: exact, noisy, wide and rounded rows of the same call."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -57,9 +58,8 @@ class LanePlan:
         return slice(self.count - self.rounded, self.count)
 
     def amplification(self) -> Tensor:
-        """Return how much of the noise each row takes, float64 [count]."""
-        values = [0.0] * self.exact + [1.0] * self.replicas + [WIDE] * self.wide + [0.0] * self.rounded
-        return torch.tensor(values, dtype=torch.float64)
+        """Return how much of the noise each row takes, float64 [count]; not to be written to."""
+        return _amplification(self.exact, self.replicas, self.wide, self.rounded)
 
     def noisy_rows(self, call: "LaneCall") -> slice:
         """Return the rows that take noise in one call: `noisy`, and the rounded ones where its inside is noisy."""
@@ -71,20 +71,27 @@ class LanePlan:
         A rounded lane repeats a float64 kernel to the bit: a sum that cancels to nothing there would be held for fixed,
         unless it takes the noise of its terms as a replica does.
         """
-        amplification = self.amplification()
-        if call.is_double:
-            amplification[self.rounding] = 1.0
-        return amplification
+        return self._with_noise_where_rounded(self.amplification(), noisy=call.is_double)
 
     def inner_amplification_of(self, call: "LaneCall") -> Tensor:
         """Return how much of the noise inside of an operator each row takes in one call.
 
         A rounded lane would repeat a composition to the bit as well, where terms of it may cancel in float32.
         """
-        amplification = self.amplification()
-        if call.has_inner_noise:
-            amplification[self.rounding] = 1.0
+        return self._with_noise_where_rounded(self.amplification(), noisy=call.has_inner_noise)
+
+    def _with_noise_where_rounded(self, amplification: Tensor, *, noisy: bool) -> Tensor:
+        if not (noisy and self.rounded):
+            return amplification
+        amplification = amplification.clone()
+        amplification[self.rounding] = 1.0
         return amplification
+
+
+@lru_cache(maxsize=64)
+def _amplification(exact: int, replicas: int, wide: int, rounded: int) -> Tensor:
+    values = [0.0] * exact + [1.0] * replicas + [WIDE] * wide + [0.0] * rounded
+    return torch.tensor(values, dtype=torch.float64)
 
 
 @dataclass(frozen=True, slots=True)

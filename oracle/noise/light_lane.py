@@ -1,6 +1,6 @@
-"""One float64 lane beside an ordinary eager run, as cheap as a second run: shadows live no longer than their storages.
+"""A float64 lane or a few beside an ordinary eager run, nearly as cheap as more runs: shadows die with their storages.
 
-It differs from a `ShadowRun` with an exact lane in what it does not do.  Tensors that no followed operator has written
+It differs from a `ShadowRun` with such lanes in what it does not do.  Tensors that no followed operator has written
 have no shadow (they are widened where they are used); results become shadows without a copy; nothing is looked at again
 to find writes that bypass the run.  After such a write eager is far from its float64 evaluation; what judges by this
 lane hands such a tensor to a `ShadowRun`.
@@ -30,6 +30,8 @@ from .operator_facts import OperatorFacts
 from .shadow import ArgumentsBefore, ShadowRun, has_no_memory, is_plain
 from .shadow_memory import shadow_view, wide_dtype, write_rows
 
+EXACT_LANE, WIDE_LANE = LanePlan(1, 0, 0, 0), LanePlan(0, 0, 1, 0)
+
 # Shadows of dead storages are looked for after this many new ones, or bytes of them.
 _SWEEP = 48
 _SWEEP_BYTES = 16 << 20
@@ -37,7 +39,7 @@ _SWEEP_BYTES = 16 << 20
 
 @dataclass(slots=True)
 class LightStorage:
-    """The shadow of one living storage: lanes [1, n] in the wide dtype of `dtype`, the dtype of the real one."""
+    """The shadow of one living storage: lanes [L, n] in the wide dtype of `dtype`, the dtype of the real one."""
 
     alive: StorageWeakRef
     dtype: torch.dtype
@@ -45,32 +47,33 @@ class LightStorage:
     lanes: Tensor
 
     def view(self, tensor: Tensor) -> Tensor | None:
-        """Return [1, *shape], writable, the lane of a tensor on this storage; None when its dtype does not fit."""
+        """Return [L, *shape], writable, the lanes of a tensor on this storage; None when its dtype does not fit."""
         return shadow_view(self.lanes, self.dtype, tensor)
 
 
 class LightLane(ShadowRun):
-    """Follow eager code in one lane: exact, or with the Monte Carlo noise of a wide replica.
+    """Follow eager code in one lane, the exact one, or in those of a plan without it.
 
-    wide: the lane takes `monte_carlo.WIDE` times the noise of a replica instead of none.
     may_jump: an operator has compared, counted or selected by floats, so that rounding may decide a branch.
     """
 
-    def __init__(self, *, wide: bool = False, seed: int = 0) -> None:
-        super().__init__(exact=not wide, seed=seed)
-        if wide:
-            self.plan = LanePlan(0, 0, 1, 0)
+    def __init__(self, plan: LanePlan = EXACT_LANE, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self.plan = plan
         self._living: dict[int, LightStorage] = {}
         self._new = self._new_bytes = 0
         self._overwrites = False
         self.may_jump = False
 
     def lane_of(self, tensor: Tensor) -> Tensor | None:
-        """Return the lane of a tensor of the run in the wide dtype, sharing memory; None where nothing is known."""
+        """Return the first lane of a tensor of the run in the wide dtype, sharing memory; None where it is opaque."""
+        rows = self.rows_of(tensor)
+        return None if rows is None else rows[0]
+
+    def rows_of(self, tensor: Tensor) -> Tensor | None:
+        """Return [L, *shape], the lanes of a tensor of the run, sharing memory; None where it is opaque."""
         with self._apart():
-            if not is_plain(tensor):
-                return None
-            return self._view(tensor)[0]
+            return self._view(tensor) if is_plain(tensor) else None
 
     def drain(self, tensors: dict[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
         """Yield path, tensor and lane of each that has one, and let go of what has been seen: the dict is emptied."""
@@ -86,9 +89,9 @@ class LightLane(ShadowRun):
                     self._living.pop(storage_key(tensor), None)
 
     def lanes_of(self, tensor: Tensor) -> Lanes:
-        """Return the lane of a tensor of the run as lanes."""
-        lane = self.lane_of(tensor)
-        return Lanes(exact=lane) if self.plan.exact else Lanes(wide=None if lane is None else lane.unsqueeze(0))
+        """Return the lanes of a tensor of the run, sharing memory; none of them where it is opaque."""
+        rows = self.rows_of(tensor)
+        return Lanes(known=False) if rows is None else self._sorted(rows, known=True)
 
     @contextlib.contextmanager
     def _apart(self) -> Iterator[None]:
@@ -108,7 +111,9 @@ class LightLane(ShadowRun):
     def _evaluate(self, call: LaneCall) -> list[Tensor]:
         if not all(_has_floats(real) for real in call.real):  # places of the largest, a mask, a count
             self.may_jump |= _has_floats([call.args, call.kwargs])
-        if self.plan.wide:
+        if not self.plan.exact:
+            if "as_strided" in call.facts.name:
+                raise ValueError("lanes beside each other have no address of their own")
             return super()._evaluate(call)
 
         def lane(value: Tensor) -> Tensor:
@@ -135,7 +140,7 @@ class LightLane(ShadowRun):
 
     def _view(self, tensor: Tensor) -> Tensor:
         if has_no_memory(tensor):
-            return tensor.new_zeros((1, *tensor.shape), dtype=wide_dtype(tensor.dtype))
+            return tensor.new_zeros((self.plan.count, *tensor.shape), dtype=wide_dtype(tensor.dtype))
         storage = self._found(tensor)
         rows = storage.view(tensor) if storage is not None else None
         if rows is not None:
@@ -144,7 +149,7 @@ class LightLane(ShadowRun):
         value = tensor.detach().to(wide)
         if wide == tensor.dtype and self._overwrites:  # eager's own memory, as it is before the operator writes to it
             value = value.clone()
-        return value.unsqueeze(0)
+        return value.unsqueeze(0).expand(self.plan.count, *value.shape)
 
     def _store(self, real: Tensor, lanes: Tensor | None) -> None:
         if has_no_memory(real):
@@ -163,20 +168,22 @@ class LightLane(ShadowRun):
         write_rows(rows, real.detach().unsqueeze(0) if lanes is None else lanes)
 
     def _adopt(self, real: Tensor, lanes: Tensor) -> None:
-        """Make a lane the shadow of a new storage; it is copied unless it lies in memory as the real tensor does."""
+        """Make lanes the shadow of a new storage; they are copied unless they lie in memory as the real tensor does."""
         size = real.untyped_storage().nbytes()
-        length = size // real.dtype.itemsize
-        value = lanes[0].resolve_conj().resolve_neg()
+        length, count = size // real.dtype.itemsize, self.plan.count
+        values = lanes.resolve_conj().resolve_neg()
         wide = wide_dtype(real.dtype)
         whole = real.numel() == length and not real.storage_offset() and not real.is_conj() and not real.is_neg()
-        if whole and value.dtype == wide and _same_order(value, real):
-            flat = value.as_strided((1, length), (length, 1))
+        behind = not values.storage_offset() and (count == 1 or (values.shape[0], values.stride(0)) == (count, length))
+        if whole and behind and values.dtype == wide and _same_order(values[0], real):
+            flat = values.as_strided((count, length), (length, 1))
         else:
             every = torch.empty(0, dtype=real.dtype, device=real.device)
             every.set_(real.untyped_storage(), 0, (length,), (1,))
             flat = every.to(wide).unsqueeze(0)
-            if flat.untyped_storage()._cdata == real.untyped_storage()._cdata:  # of that dtype already
-                flat = flat.clone()
+            # Memory of its own for each lane, and none of eager's where it is of that dtype already.
+            if count > 1 or flat.untyped_storage()._cdata == real.untyped_storage()._cdata:
+                flat = flat.repeat(count, 1)
             rows = shadow_view(flat, real.dtype, real)
             assert rows is not None
             write_rows(rows, lanes)

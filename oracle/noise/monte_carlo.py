@@ -4,8 +4,10 @@ Every rounding is simulated by a random relative perturbation of each element (P
 grows with their length, because any order of summation is legitimate.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -24,6 +26,7 @@ DOUBLE = 2.0**-53
 WIDE = 8.0
 _GRID_BITS = 24  # float32 holds integers to 2^24: sums below it are exact in any order
 _SIXTEENTHS = 16.0
+_DRAWN = 1 << 17
 
 
 def unit_roundoff(dtype: torch.dtype) -> float:
@@ -52,19 +55,47 @@ def map_tensors(value: Any, change: Any) -> Any:
     return value
 
 
-@dataclass(slots=True)
+@lru_cache(maxsize=4)
+def _drawn(seed: int, device: torch.device) -> Tensor:
+    """Return float64 draws, uniform in [-1, 1], of which small tensors take a stretch."""
+    generator = torch.Generator(device).manual_seed(seed)
+    return torch.empty(_DRAWN, dtype=torch.float64, device=device).uniform_(-1, 1, generator=generator)
+
+
+@lru_cache(maxsize=24)
+def _factors(seed: int, device: torch.device, scale: float) -> Tensor:
+    """Return 1 + scale * xi for these draws."""
+    return _drawn(seed, device) * scale + 1
+
+
 class NoiseSource:
-    """Uniform noise from generators of the oracle's own, one a device; the user's are never consumed."""
+    """Uniform noise from generators of the oracle's own, one a device; the user's are never consumed.
 
-    seed: int
-    generators: dict[torch.device, torch.Generator] = field(default_factory=dict)
+    Small tensors take a stretch of draws that were made once, from a place that is drawn: most tensors are small, and
+    drawing anew would cost more than the operators.
+    """
 
-    def uniform(self, shape: tuple[int, ...] | torch.Size, device: torch.device) -> Tensor:
-        """Return float64 draws, uniform in [-1, 1]."""
-        generator = self.generators.get(device)
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._places = random.Random(seed)
+        self._generators: dict[torch.device, torch.Generator] = {}
+
+    def uniform(self, shape: Sequence[int], device: torch.device) -> Tensor:
+        """Return float64 draws, uniform in [-1, 1]; they are not to be written to."""
+        place = self._place(shape)
+        if place is not None:
+            return _drawn(self._seed, device)[place].view(shape)
+        generator = self._generators.get(device)
         if generator is None:
-            generator = self.generators[device] = torch.Generator(device).manual_seed(self.seed)
+            generator = self._generators[device] = torch.Generator(device).manual_seed(self._seed)
         return torch.empty(shape, dtype=torch.float64, device=device).uniform_(-1, 1, generator=generator)
+
+    def _place(self, shape: Sequence[int]) -> slice | None:
+        count = math.prod(shape)
+        if count > _DRAWN // 2:
+            return None
+        first = int(self._places.random() * (_DRAWN - count))
+        return slice(first, first + count)
 
     def perturb(self, value: Tensor, scale: Tensor) -> Tensor:
         """Return value * (1 + scale * xi); scale is 0-dim, or [L] along the first dimension of value."""
@@ -72,17 +103,20 @@ class NoiseSource:
             return value
         if value.is_complex():
             return torch.view_as_complex(self.perturb(torch.view_as_real(value.resolve_conj()).contiguous(), scale))
-        amount = along_first(scale, value.dim())
-        rows = [max(value.shape[0], amount.shape[0])] if amount.dim() else list(value.shape[:1])
-        return self.uniform((*rows, *value.shape[1:]), value.device).mul_(amount).add_(1).mul_(value)
+        amounts = scale.tolist() if scale.dim() else [scale.item()]
+        shape = (max(value.shape[0], len(amounts)), *value.shape[1:]) if scale.dim() else value.shape
+        place = self._place(shape) if amounts.count(amounts[0]) == len(amounts) else None
+        if place is not None:
+            return _factors(self._seed, value.device, amounts[0])[place].view(shape) * value
+        return self.uniform(shape, value.device).mul(along_first(scale, value.dim())).add_(1).mul_(value)
 
     def add(self, value: Tensor, magnitude: Tensor, scale: Tensor) -> Tensor:
         """Return value + scale * magnitude * xi."""
         if value.is_complex():
             pairs = torch.view_as_real(value.resolve_conj()).contiguous()
             return torch.view_as_complex(self.add(pairs, magnitude.unsqueeze(-1), scale))
-        noise = self.uniform(value.shape, value.device).mul_(along_first(scale, value.dim())).mul_(magnitude)
-        return value + noise
+        noise = self.uniform(value.shape, value.device).mul(along_first(scale, value.dim())).mul_(magnitude)
+        return noise.add_(value)
 
 
 def along_first(scale: Tensor, dims: int) -> Tensor:

@@ -91,14 +91,19 @@ class ShadowRun(DispatchMode):
                 if is_plain(value):
                     value = self._view(value)[0] if has_no_memory(value) else value.to(wide_dtype(value.dtype))
                 rows = value.unsqueeze(0).expand(plan.count, *value.shape)
-            first, second = plan.exact + plan.replicas, plan.exact + plan.replicas + plan.wide
-            return Lanes(
-                exact=rows[0].clone() if plan.exact else None,
-                replicas=rows[plan.exact : first].clone() if plan.replicas else None,
-                wide=rows[first:second].clone() if plan.wide else None,
-                rounded=rows[second:].clone() if plan.rounded else None,
-                known=known,
-            )
+            return self._sorted(rows.clone(), known=known)
+
+    def _sorted(self, rows: Tensor, *, known: bool) -> Lanes:
+        """Return the rows of a tensor as the lanes they are."""
+        plan = self.plan
+        first, second = plan.exact + plan.replicas, plan.exact + plan.replicas + plan.wide
+        return Lanes(
+            exact=rows[0] if plan.exact else None,
+            replicas=rows[plan.exact : first] if plan.replicas else None,
+            wide=rows[first:second] if plan.wide else None,
+            rounded=rows[second:] if plan.rounded else None,
+            known=known,
+        )
 
     @contextlib.contextmanager
     def _apart(self) -> Iterator[None]:

@@ -2,11 +2,10 @@
 
 A tensor that differs in bits is judged at the first of these steps that decides it: by norm (gradients for a later
 cotangent of a large call), by one float64 lane and the screen, by wide lanes where it is so far off that nothing else
-is needed, and in full: two replicas (Monte-Carlo arithmetic) where these are clear, eight, then every result rounded to
-its declared dtype.
+is needed, by replicas (Monte-Carlo arithmetic) in light lanes, two where these are clear, else eight, and in full: the
+same in lanes that miss no write, then every result rounded to its declared dtype.
 """
 
-import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,25 +14,23 @@ import torch
 from ..equal_memory import TensorDigest, digest_of
 from ..judge_options import JudgeOptions
 from ..noise.lanes import Lanes
-from ..noise.light_lane import LightLane
+from ..noise.light_lane import WIDE_LANE, LightLane
 from ..noise.plain_form import plain_form
 from ..noise.shadow import ShadowRun
 from ..verdict import ErrorStatistics, VerdictKind
 from .bits import as_reals, equal_bits
 from .exact_value import ExactValue
+from .light_replicas import FEW_REPLICAS, FollowedProgram, Keep, LightReplicas
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
-from .value_decision import FinalDecision, Need, OpenDecision
+from .value_decision import FinalDecision, Need, OpenDecision, ValueDecision
 from .value_judgement import judge_values
 
 ShadowProgram = Callable[[ShadowRun, Sequence[str | None], "Keep"], None]
-Keep = Callable[[str | None, dict[str, torch.Tensor]], None]
-Take = Callable[[str, torch.Tensor], None]
-FollowedProgram = Callable[[LightLane, Sequence[str], Keep, Take | None], None]
 
 ROUNDED_LANES = 4
 _ACCEPTED = (VerdictKind.EQUAL, VerdictKind.NOISE, VerdictKind.BETTER)
 DEPTHS = ("exact", "few", "replicas", "rounded")
-FEW_REPLICAS, CLEAR_MARGIN = 2, 0.5
+CLEAR_MARGIN = 0.5
 """A tensor of floats is accepted by few replicas where it passes by this margin.
 
 Legitimate ones pass all replicas by 0.4 and less; that two of them are so much wider than all are that a fault passes,
@@ -77,13 +74,6 @@ class _Known:
     noise: dict[str, KnownNoise] = field(default_factory=dict)
 
 
-class _Undecided(enum.Enum):
-    """Why a light lane has not decided."""
-
-    NOT_FOLLOWED = enum.auto()
-    NEEDS_REPLICAS = enum.auto()
-
-
 Decided = dict[tuple[str, str | None, TensorDigest, TensorDigest], FinalDecision]
 """Decisions by path, cotangent, eager's numbers and the compiled ones."""
 
@@ -98,6 +88,10 @@ class References:
         self.accepted: Decided = {} if accepted is None else accepted
         self._sources = sources
         self._options = options
+        together = () if sources.large else sources.together
+        self._replicas = LightReplicas(
+            sources.follow, together, large=sources.large, number=options.replicas, seed=options.seed
+        )
         self._lanes: dict[tuple[str, str | None], dict[str, Lanes]] = {}
         self._eager: dict[str | None, dict[str, torch.Tensor]] = {}
         self._known = _Known()
@@ -127,12 +121,15 @@ class References:
 
     def _decide(self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None) -> FinalDecision:
         light = self._light(path, eager, actual, cotangent)
-        if not isinstance(light, _Undecided):
+        if isinstance(light, torch.Tensor):
+            light = self._by_light_replicas(path, eager, actual, light, cotangent) or light
+        if isinstance(light, ValueDecision):
             return light
+        floats = eager.is_floating_point() or eager.is_complex()
         for depth in DEPTHS:
-            if depth == "few" and not (eager.is_floating_point() or eager.is_complex()):
+            if depth == "few" and (not floats or light is not None):
                 continue
-            if depth == "exact" and light is _Undecided.NEEDS_REPLICAS:
+            if depth == "exact" and light is not None:
                 continue
             lanes = self._lanes_at(depth, cotangent).get(path)
             if lanes is None:
@@ -160,8 +157,8 @@ class References:
 
     def _light(
         self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None
-    ) -> FinalDecision | _Undecided:
-        """Judge without replicas, as far as that goes."""
+    ) -> FinalDecision | torch.Tensor | None:
+        """Judge without replicas; the float64 value where these are needed, None where there is none."""
         large = self._sources.large
         left, right = as_reals(actual), as_reals(eager)
         noise = self._known.noise.get(path) if cotangent in self._sources.cotangents[1:] else None
@@ -178,7 +175,7 @@ class References:
         kept = self._exact(path, cotangent)
         repeated = self._known.eager.get(cotangent, {}).pop(path, None)
         if kept is None or repeated is None or not repeated.has_numbers_of(eager):
-            return _Undecided.NOT_FOLLOWED
+            return None
         found = screened(left, right, kept)
         own = KnownNoise(found.noise, found.eager_error)
         if cotangent is not None and noise is None:
@@ -193,7 +190,27 @@ class References:
         if not isinstance(kind, Need):
             return FinalDecision(kind, statistics, sentence)
         gross = self._grossly_wrong(found, left, right, as_reals(exact), (path, cotangent)) if large else None
-        return gross or _Undecided.NEEDS_REPLICAS
+        return gross or exact
+
+    def _by_light_replicas(
+        self, path: str, eager: torch.Tensor, actual: torch.Tensor, exact: torch.Tensor, cotangent: str | None
+    ) -> FinalDecision | None:
+        """Accept a tensor by replicas in light lanes, two and then all; None where these do not accept it.
+
+        Where a write has bypassed a lane, eager is far from it, which is never accepted here.
+        """
+        if not self.open or not (eager.is_floating_point() or eager.is_complex()):
+            return None
+        for replicas_of, largest in ((self._replicas.few, CLEAR_MARGIN), (self._replicas.all, 1.0)):
+            replicas = replicas_of(path, cotangent)
+            if replicas is None:
+                return None
+            kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact, replicas=replicas))
+            if statistics is None or statistics.margin > CLEARLY_WRONG:
+                return None
+            if not isinstance(kind, Need) and kind in _ACCEPTED and statistics.margin <= largest:
+                return self._trusted(FinalDecision(kind, statistics, sentence), eager, actual)
+        return None
 
     def _exact(self, path: str, cotangent: str | None) -> ExactValue | None:
         """Return the float64 value from the light lane, for once: it is forgotten here."""
@@ -284,7 +301,7 @@ class References:
 
     def _reach(self, path: str, cotangent: str | None, exact: torch.Tensor, number: int) -> tuple[float, float] | None:
         """Return how far one wide lane is from the float64 value of a tensor: rms and the largest element."""
-        lane = LightLane(wide=True, seed=self._options.seed + number)
+        lane = LightLane(WIDE_LANE, self._options.seed + number)
         found: list[tuple[float, float]] = []
 
         def take(which: str, tensor: torch.Tensor) -> None:

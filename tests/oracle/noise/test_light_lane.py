@@ -5,7 +5,7 @@ import gc
 import pytest
 import torch
 
-from plumbline.oracle.noise.light_lane import LightLane
+from plumbline.oracle.noise.light_lane import WIDE_LANE, LightLane
 from plumbline.oracle.noise.shadow import ShadowRun
 from support.numeric_programs import HELD_OUT, PROGRAMS, inputs_of
 
@@ -79,7 +79,7 @@ def test_shadows_end_with_their_storages():
 
 def test_a_wide_lane_moves_by_the_noise_of_a_wide_replica():
     x = torch.randn(100, 100)
-    with LightLane(wide=True, seed=3) as run:
+    with LightLane(WIDE_LANE, seed=3) as run:
         y = (x @ x).tanh()
     wide = run.lanes_of(y).wide
     error = ((wide[0] - (x.double() @ x.double()).tanh()).abs() / 2**-24).mean()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from plumbline.oracle import VerdictKind, check, cotangents, judge
-from plumbline.oracle.numeric import references
+from plumbline.oracle.numeric import light_replicas, references
 
 
 class Net(torch.nn.Module):
@@ -30,7 +30,7 @@ class Net(torch.nn.Module):
 
 @pytest.fixture
 def ran(monkeypatch):
-    """What was run for the references: `light`, `wide`, or the number of lanes of a shadow run."""
+    """What was run for the references: `light`, `wide`, `replicas`, or the number of lanes of a shadow run."""
     order = []
 
     class Shadow(references.ShadowRun):
@@ -39,12 +39,13 @@ def ran(monkeypatch):
             order.append(self.plan.count)
 
     class Light(references.LightLane):
-        def __init__(self, **options):
-            super().__init__(**options)
-            order.append("wide" if self.plan.wide else "light")
+        def __init__(self, *plan, **options):
+            super().__init__(*plan, **options)
+            order.append("wide" if self.plan.wide else "replicas" if self.plan.replicas else "light")
 
     monkeypatch.setattr(references, "ShadowRun", Shadow)
     monkeypatch.setattr(references, "LightLane", Light)
+    monkeypatch.setattr(light_replicas, "LightLane", Light)
     return order
 
 
@@ -88,8 +89,8 @@ def test_a_fault_of_a_small_call_is_judged_in_full(ran, monkeypatch):
     monkeypatch.setattr(judge, "LARGE_CALL", 1 << 60)
     net = Net()
     assert check(net, (torch.randn(70, 48),), compiled=net.faulty).kind is VerdictKind.WRONG
-    lanes = [entry for entry in ran if isinstance(entry, int)]  # exact and 2 or 8 replicas; exact, 4 wide, 4 rounded
-    assert set(lanes) == {3, 9}
+    lanes = [entry for entry in ran if isinstance(entry, int)]  # exact and 8 replicas; exact, 4 wide, 4 rounded
+    assert set(lanes) == {9}
     assert 4 <= lanes.count(9) <= 6  # for the output, for all backwards together, and for gradients of those
 
 
@@ -198,7 +199,7 @@ def test_lanes_are_run_for_the_backward_that_needs_them(monkeypatch):
         asked.append((depth, cotangent, {key for at, key in self._lanes if at == depth and key is not None}))
 
     monkeypatch.setattr(references.References, "_run_shadow", noted)
-    monkeypatch.setattr(references, "screened", lambda actual, eager, exact: references.Screening(None, 1.0, 0.0))
+    monkeypatch.setattr(references.References, "_light", lambda *tensor: None)
     monkeypatch.setattr(references, "judge_values", _unclear(references.judge_values))
     net = Keys()
     assert not check(net, (torch.randn(24, 32),), compiled=net.otherwise).failed
