@@ -52,6 +52,9 @@ EAGER_RUNS = 8
 LARGE_CALL = 1 << 21
 """Bytes of reached tensors from which later cotangents are judged by norm: more references would cost seconds."""
 
+LARGE_RESULTS = 16 << 20
+"""Bytes of results from which the same is done, and the memory of lanes is bounded, however little a call was given."""
+
 
 @dataclass(slots=True, eq=False)
 class Judgement:
@@ -197,6 +200,7 @@ class _Trials:
         runs, options, eager, trial = self.runs, self.options, self.expected.outcome, self.actual.outcome
         paths = self.paths  # without `self`: a circle would keep all gradients until the garbage collector comes
         large = sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL
+        large |= sum(record.value.nbytes for record in eager.tensors().values()) > LARGE_RESULTS
         sources = CallSources(
             lambda shadow, wanted, keep: runs.shadow(reference, shadow, paths, wanted, keep),
             lambda lane, wanted, keep, take: runs.followed(reference, lane, paths, wanted, keep, take),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -22,3 +23,18 @@ class Lanes:
     rounded: Tensor | None = None
     wide: Tensor | None = None
     known: bool = True
+
+    def beside(self, other: "Lanes") -> "Lanes":
+        """Return these with the lanes of another run behind them; of the exact one there is one."""
+        return Lanes(
+            self.exact if self.exact is not None else other.exact,
+            _behind(self.replicas, other.replicas),
+            _behind(self.rounded, other.rounded),
+            _behind(self.wide, other.wide),
+            self.known or other.known,
+        )
+
+
+def _behind(first: Tensor | None, second: Tensor | None) -> Tensor | None:
+    parts = [part for part in (first, second) if part is not None]
+    return torch.cat(parts) if len(parts) == 2 else parts[0] if parts else None

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from plumbline.compiler.base.torch_facts import (
     StorageWeakRef,
-    storage_is_gone,
     storage_key,
     weak_reference,
     without_torch_function,
@@ -31,10 +30,6 @@ from .shadow import ArgumentsBefore, ShadowRun, has_no_memory, is_plain
 from .shadow_memory import shadow_view, wide_dtype, write_rows
 
 EXACT_LANE, WIDE_LANE = LanePlan(1, 0, 0, 0), LanePlan(0, 0, 1, 0)
-
-# Shadows of dead storages are looked for after this many new ones, or bytes of them.
-_SWEEP = 48
-_SWEEP_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -60,8 +55,6 @@ class LightLane(ShadowRun):
     def __init__(self, plan: LanePlan = EXACT_LANE, seed: int = 0) -> None:
         super().__init__(seed=seed)
         self.plan = plan
-        self._living: dict[int, LightStorage] = {}
-        self._new = self._new_bytes = 0
         self._overwrites = False
         self.may_jump = False
 
@@ -86,7 +79,7 @@ class LightLane(ShadowRun):
             if _has_key(tensor):  # gradients of several leaves may be one tensor
                 waiting[storage_key(tensor)] -= 1
                 if not waiting[storage_key(tensor)]:
-                    self._living.pop(storage_key(tensor), None)
+                    self._living.drop(tensor)
 
     def lanes_of(self, tensor: Tensor) -> Lanes:
         """Return the lanes of a tensor of the run, sharing memory; none of them where it is opaque."""
@@ -132,16 +125,10 @@ class LightLane(ShadowRun):
             self.may_jump |= _has_floats([args, kwargs])
         return super()._prepare(facts, args, kwargs)
 
-    def _found(self, tensor: Tensor) -> LightStorage | None:
-        storage = self._living.get(storage_key(tensor))
-        if storage is None or storage.size_bytes != tensor.untyped_storage().nbytes():
-            return None
-        return storage
-
     def _view(self, tensor: Tensor) -> Tensor:
         if has_no_memory(tensor):
             return tensor.new_zeros((self.plan.count, *tensor.shape), dtype=wide_dtype(tensor.dtype))
-        storage = self._found(tensor)
+        storage: LightStorage | None = self._living.find(tensor)
         rows = storage.view(tensor) if storage is not None else None
         if rows is not None:
             return rows
@@ -154,7 +141,7 @@ class LightLane(ShadowRun):
     def _store(self, real: Tensor, lanes: Tensor | None) -> None:
         if has_no_memory(real):
             return
-        storage = self._found(real)
+        storage: LightStorage | None = self._living.find(real)
         if lanes is None and storage is None:
             return  # widened where it is used
         if storage is None:
@@ -163,7 +150,7 @@ class LightLane(ShadowRun):
             return
         rows = storage.view(real)
         if rows is None:  # a write through a view of another dtype: only the bytes are known
-            del self._living[storage_key(real)]
+            self._living.drop(real)
             return
         write_rows(rows, real.detach().unsqueeze(0) if lanes is None else lanes)
 
@@ -188,12 +175,7 @@ class LightLane(ShadowRun):
             assert rows is not None
             write_rows(rows, lanes)
         storage = LightStorage(weak_reference(real.untyped_storage()), real.dtype, size, flat)
-        self._living[storage_key(real)] = storage
-        self._new += 1
-        self._new_bytes += flat.nbytes
-        if self._new > _SWEEP or self._new_bytes > _SWEEP_BYTES:
-            self._new = self._new_bytes = 0
-            self._living = {key: each for key, each in self._living.items() if not storage_is_gone(each.alive)}
+        self._living.add(real, storage, flat.nbytes)
 
 
 def _has_key(tensor: Tensor) -> bool:

@@ -29,7 +29,7 @@ from .monte_carlo import NoiseSource, map_tensors, tensors_in
 from .operator_facts import OperatorFacts, facts_of
 from .plain_form import plain_form
 from .scalar_rounding import decide_scalars, needs_decision
-from .shadow_memory import ShadowStorage, wide_dtype, write_rows
+from .shadow_memory import LivingShadows, ShadowStorage, wide_dtype, write_rows
 
 
 class ShadowRun(DispatchMode):
@@ -56,7 +56,7 @@ class ShadowRun(DispatchMode):
         self._diagnose = diagnose
         self.unstable_control_flow = False
         self._noise = NoiseSource(seed)
-        self._storages: dict[int, ShadowStorage] = {}
+        self._living: LivingShadows[Any] = LivingShadows()  # a subclass has shadows of its own
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -84,7 +84,7 @@ class ShadowRun(DispatchMode):
         """Return the lanes of a tensor of the run, gradients included; inside and after the with-block."""
         plan = self.plan
         with self._apart():
-            rows = self._view(tensor) if is_plain(tensor) and storage_key(tensor) in self._storages else None
+            rows = self._view(tensor) if is_plain(tensor) and self._living.find(tensor) is not None else None
             known = rows is not None
             if rows is None:
                 value = plain_form(tensor)
@@ -133,10 +133,10 @@ class ShadowRun(DispatchMode):
         return ArgumentsBefore(lane_args, lane_kwargs, real_args, real_kwargs)
 
     def _storage(self, tensor: Tensor) -> ShadowStorage:
-        key = storage_key(tensor)
-        storage = self._storages.get(key)
-        if storage is None or storage.size_bytes != tensor.untyped_storage().nbytes():
-            storage = self._storages[key] = ShadowStorage.of(tensor, self.plan.count)
+        storage = self._living.find(tensor)
+        if storage is None:
+            storage = ShadowStorage.of(tensor, self.plan.count)
+            self._living.add(tensor, storage, storage.lanes.nbytes)
         return storage
 
     def _view(self, tensor: Tensor) -> Tensor:

@@ -5,11 +5,18 @@ detached and saved tensors need no extra work.
 """
 
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from plumbline.compiler.base.torch_facts import negative_view
+from plumbline.compiler.base.torch_facts import (
+    StorageWeakRef,
+    negative_view,
+    storage_is_gone,
+    storage_key,
+    weak_reference,
+)
 
 _PAIRS = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 
@@ -41,16 +48,64 @@ def shadow_view(lanes: Tensor, dtype: torch.dtype, tensor: Tensor) -> Tensor | N
     return view.conj() if tensor.is_conj() else view
 
 
+class Shadow(Protocol):
+    """What lanes hold for one real storage.  alive: whether that is still there; size_bytes: of it."""
+
+    @property
+    def alive(self) -> StorageWeakRef: ...  # noqa: D102 - said above
+
+    @property
+    def size_bytes(self) -> int: ...  # noqa: D102 - said above
+
+
+AnyShadow = TypeVar("AnyShadow", bound=Shadow)
+
+# Shadows of dead storages are looked for after this many new ones, or bytes of them.
+_SWEEP = 48
+_SWEEP_BYTES = 16 << 20
+
+
+class LivingShadows(Generic[AnyShadow]):
+    """The shadows of a run by the storages that they are of; they live little longer than these."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[int, AnyShadow] = {}
+        self._new = self._new_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def find(self, tensor: Tensor) -> AnyShadow | None:
+        """Return the shadow of a tensor's storage, None where it has none, or has been resized."""
+        shadow = self._by_key.get(storage_key(tensor))
+        return shadow if shadow is not None and shadow.size_bytes == tensor.untyped_storage().nbytes() else None
+
+    def add(self, tensor: Tensor, shadow: AnyShadow, size_bytes: int) -> AnyShadow:
+        """Make this the shadow of a tensor's storage.  size_bytes: of the shadow itself."""
+        self._by_key[storage_key(tensor)] = shadow
+        self._new += 1
+        self._new_bytes += size_bytes
+        if self._new > _SWEEP or self._new_bytes > _SWEEP_BYTES:
+            self._new = self._new_bytes = 0
+            self._by_key = {key: each for key, each in self._by_key.items() if not storage_is_gone(each.alive)}
+        return shadow
+
+    def drop(self, tensor: Tensor) -> None:
+        """Forget the shadow of a tensor's storage, if it has one."""
+        self._by_key.pop(storage_key(tensor), None)
+
+
 @dataclass(slots=True)
 class ShadowStorage:
     """One real storage and its shadows.
 
-    flat: the real storage as a 1-D tensor [n] (keeps it alive, so that its key is never used again).
+    alive: the real storage, which is not kept alive.  dtype: that of its numbers.
     seen: the real bytes as the run last left them; a difference means a write that bypassed the run.
     lanes: [L, n], one row per lane, in the wide dtype.
     """
 
-    flat: Tensor
+    alive: StorageWeakRef
+    dtype: torch.dtype
     seen: Tensor
     lanes: Tensor
     size_bytes: int
@@ -58,21 +113,19 @@ class ShadowStorage:
     @staticmethod
     def of(tensor: Tensor, count: int) -> "ShadowStorage":
         """Return the shadow of a tensor's whole storage: `count` lanes that hold the exact upcast of its bytes."""
-        storage = tensor.untyped_storage()
-        length = storage.nbytes() // tensor.dtype.itemsize
-        flat = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-        flat.set_(storage, 0, (length,), (1,))
+        flat = _flat(tensor, tensor.dtype)
         lanes = flat.to(wide_dtype(tensor.dtype)).unsqueeze(0).repeat(count, 1)
-        return ShadowStorage(flat, flat.clone(), lanes, storage.nbytes())
+        storage = tensor.untyped_storage()
+        return ShadowStorage(weak_reference(storage), tensor.dtype, flat.clone(), lanes, storage.nbytes())
 
     def view(self, tensor: Tensor) -> Tensor | None:
         """Return [L, *shape], writable, the lanes of a tensor on this storage; None when its dtype does not fit."""
-        return shadow_view(self.lanes, self.flat.dtype, tensor)
+        return shadow_view(self.lanes, self.dtype, tensor)
 
     def span(self, tensor: Tensor) -> tuple[int, int]:
-        """Return the first and one past the last element of `flat` that a view on this storage can touch."""
-        if tensor.dtype != self.flat.dtype:
-            return 0, self.flat.numel()
+        """Return the first and one past the last element of the storage that a view on it can touch."""
+        if tensor.dtype != self.dtype:
+            return 0, self.seen.numel()
         if tensor.numel() == 0:
             return 0, 0
         first = int(tensor.storage_offset())
@@ -83,18 +136,25 @@ class ShadowStorage:
     def synchronise(self, tensor: Tensor) -> None:
         """Take over bytes of the tensor's span that were written outside the run; other elements keep their lanes."""
         first, last = self.span(tensor)
-        now, then = self.flat[first:last], self.seen[first:last]
+        now, then = _flat(tensor, self.dtype)[first:last], self.seen[first:last]
         bytes_now, bytes_then = now.view(torch.uint8), then.view(torch.uint8)
         if torch.equal(bytes_now, bytes_then):
             return
-        changed = (bytes_now != bytes_then).view(-1, self.flat.dtype.itemsize).any(1)
+        changed = (bytes_now != bytes_then).view(-1, self.dtype.itemsize).any(1)
         self.lanes[:, first:last][:, changed] = now[changed].to(self.lanes.dtype)
         then.copy_(now)
 
     def acknowledge(self, tensor: Tensor) -> None:
         """Remember the tensor's present bytes as the run's own write."""
         first, last = self.span(tensor)
-        self.seen[first:last].copy_(self.flat[first:last])
+        self.seen[first:last].copy_(_flat(tensor, self.dtype)[first:last])
+
+
+def _flat(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a tensor's whole storage as numbers of this dtype, [n]."""
+    storage = tensor.untyped_storage()
+    flat = torch.empty(0, dtype=dtype, device=tensor.device)
+    return flat.set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))
 
 
 def write_rows(rows: Tensor, lanes: Tensor) -> None:

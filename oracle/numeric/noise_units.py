@@ -5,6 +5,7 @@ a spread of few samples cannot say.  Eager's own distance calibrates it.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -196,22 +197,30 @@ def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, units: NoiseUnits
     floor = BIAS_FLOOR_LOW if dtype in LOW_PRECISION else BIAS_FLOOR_FULL
     counted = units.counted
     sign = torch.where(exact < 0, -1.0, 1.0)
-    samples = [units.z_eager]
-    for row in replicas:
-        samples.append(_bounded(torch.where(counted, (row - exact) / units.sigma, 0.0)))
-    worst = 0.0
     dims: list[int | None] = [None, *[d for d in range(exact.dim()) if exact.shape[d] > 1 and exact.dim() > 1]]
     weights = counted.double()
-    for dim in dims:
-        count = fold(weights, dim)
+    counts = {dim: fold(weights, dim) for dim in dims}
+    nulls = dict.fromkeys([(dim, signed) for dim in dims for signed in (False, True)], 0.0)
+    for sample in _null_samples(exact, replicas, units):  # one after the other: a large tensor has room for few
+        for dim, signed in nulls:
+            mean = float(_means(sample, sign if signed else None, dim, counts[dim]).max())
+            nulls[dim, signed] = max(nulls[dim, signed], mean)
+    worst = 0.0
+    for (dim, signed), null in nulls.items():
+        count = counts[dim]
         slices = int((count > 0).sum())
         many = math.sqrt(2 * math.log(slices + 1)) if dim is not None else 0.0
-        for direction in (None, sign):
-            means = _means(units.z, direction, dim, count)
-            null = max(float(_means(s, direction, dim, count).max()) for s in samples)
-            allowed = floor + 2 * null + (BIAS_NULL + many) / (count / copies).clamp(min=1).sqrt()
-            worst = max(worst, float((means / allowed).max()))
+        means = _means(units.z, sign if signed else None, dim, count)
+        allowed = floor + 2 * null + (BIAS_NULL + many) / (count / copies).clamp(min=1).sqrt()
+        worst = max(worst, float((means / allowed).max()))
     return worst
+
+
+def _null_samples(exact: Tensor, replicas: Tensor, units: NoiseUnits) -> Iterator[Tensor]:
+    """Yield the distances of what is right: eager's, and those of the replicas."""
+    yield units.z_eager
+    for row in replicas:
+        yield _bounded(torch.where(units.counted, (row - exact) / units.sigma, 0.0))
 
 
 def fold(value: Tensor, dim: int | None) -> Tensor:

@@ -6,8 +6,8 @@ is needed, by replicas (Monte-Carlo arithmetic) in light lanes, two where these 
 same in lanes that miss no write, then every result rounded to its declared dtype.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 
@@ -15,21 +15,16 @@ from ..equal_memory import TensorDigest, digest_of
 from ..judge_options import JudgeOptions
 from ..noise.lanes import Lanes
 from ..noise.light_lane import WIDE_LANE, LightLane
-from ..noise.plain_form import plain_form
-from ..noise.shadow import ShadowRun
 from ..verdict import ErrorStatistics, VerdictKind
 from .bits import as_reals, equal_bits
 from .exact_value import ExactValue
-from .light_replicas import FEW_REPLICAS, FollowedProgram, Keep, LightReplicas
+from .full_lanes import DEPTHS, FullLanes, ShadowProgram
+from .light_replicas import FollowedProgram, LightReplicas
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
 from .value_decision import FinalDecision, Need, OpenDecision, ValueDecision
 from .value_judgement import judge_values
 
-ShadowProgram = Callable[[ShadowRun, Sequence[str | None], "Keep"], None]
-
-ROUNDED_LANES = 4
 _ACCEPTED = (VerdictKind.EQUAL, VerdictKind.NOISE, VerdictKind.BETTER)
-DEPTHS = ("exact", "few", "replicas", "rounded")
 CLEAR_MARGIN = 0.5
 """A tensor of floats is accepted by few replicas where it passes by this margin.
 
@@ -92,8 +87,7 @@ class References:
         self._replicas = LightReplicas(
             sources.follow, together, large=sources.large, number=options.replicas, seed=options.seed
         )
-        self._lanes: dict[tuple[str, str | None], dict[str, Lanes]] = {}
-        self._eager: dict[str | None, dict[str, torch.Tensor]] = {}
+        self._full = FullLanes(sources.run, sources.restore, sources.together, options, large=sources.large)
         self._known = _Known()
         self._trusts_light = True
         self._found_gross = False
@@ -101,7 +95,6 @@ class References:
         self._may_jump = False
         self._attempts = 0
         self.open = True  # False after the live run: its state cannot be rewound, so no reference can be run
-        self.reasons: list[str] = []
 
     def decide(self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None) -> FinalDecision:
         """Judge one tensor of the compiled run that differs in bits from eager's.
@@ -131,12 +124,12 @@ class References:
                 continue
             if depth == "exact" and light is not None:
                 continue
-            lanes = self._lanes_at(depth, cotangent).get(path)
-            if lanes is None:
+            found = self._full.at(depth, path, cotangent, may_run=self.open, for_all=self._found_wrong)
+            if found is None:
                 break
+            lanes, repeated = found
             decision = judge_values(actual, eager, lanes)
-            repeated = self._eager[cotangent].get(path)
-            if repeated is not None and not equal_bits(repeated, eager):
+            if not equal_bits(repeated, eager):
                 return _eager_differs(decision)
             kind, statistics, sentence = decision
             clear = kind in _ACCEPTED and statistics is not None and statistics.margin <= CLEAR_MARGIN
@@ -322,57 +315,14 @@ class References:
     def _trusted(self, decision: FinalDecision, eager: torch.Tensor, actual: torch.Tensor) -> FinalDecision:
         """Let only gross errors count when an operator had no float64 evaluation, and say so."""
         kind, statistics, sentence = decision
-        if not self.reasons:
+        if not self._full.reasons:
             return decision
         if not kind.fails:
-            return FinalDecision(VerdictKind.NO_REFERENCE, statistics, f"{sentence} ({self.reasons[0]})")
+            return FinalDecision(VerdictKind.NO_REFERENCE, statistics, f"{sentence} ({self._full.reasons[0]})")
         blind, _, words = judge_values(actual, eager, None)
         if isinstance(blind, VerdictKind) and blind.fails:
             return decision
-        return FinalDecision(VerdictKind.NO_REFERENCE, statistics, f"{words} ({self.reasons[0]})")
-
-    def _lanes_at(self, depth: str, cotangent: str | None) -> dict[str, Lanes]:
-        if (depth, cotangent) not in self._lanes:
-            if not self.open:
-                return {}
-            self._run_shadow(depth, cotangent)
-        return self._lanes[depth, cotangent]
-
-    def _run_shadow(self, depth: str, cotangent: str | None) -> None:
-        """Run the lanes of one depth: for one backward, then for all others that may share a graph.
-
-        Most calls need them for one; where a second one does, or something is wrong, others will.
-        """
-        shadow, together = self._shadow(depth), self._sources.together
-        wanted: tuple[str | None, ...] = (cotangent,)
-        if cotangent in together and (self._found_wrong or any((depth, key) in self._lanes for key in together)):
-            others = together[together.index(cotangent) :]
-            wanted = tuple(key for key in others if depth != "rounded" or ("replicas", key) in self._lanes)
-        before = "replicas" if depth == "rounded" else None
-
-        def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
-            self._eager[key] = {path: plain_form(tensor).clone() for path, tensor in tensors.items()}
-            earlier = self._lanes.get((before, key), {}) if before is not None else {}
-            self._lanes[depth, key] = {
-                path: _joined(shadow.lanes_of(tensor), earlier.get(path)) for path, tensor in tensors.items()
-            }
-
-        for key in wanted:
-            self._lanes[depth, key], self._eager[key] = {}, {}
-        self._sources.run(shadow, wanted, keep)
-        self.reasons.extend(shadow.untrusted[:3])
-        self._sources.restore()
-
-    def _shadow(self, depth: str) -> ShadowRun:
-        replicas = {"exact": 0, "few": min(FEW_REPLICAS, self._options.replicas), "rounded": 0}
-        rounded = ROUNDED_LANES if depth == "rounded" else 0
-        number = replicas.get(depth, self._options.replicas)
-        return ShadowRun(exact=True, replicas=number, rounded=rounded, seed=self._options.seed + rounded)
-
-
-def _joined(lanes: Lanes, earlier: Lanes | None) -> Lanes:
-    """Return lanes with the replicas of an earlier run, where there was one."""
-    return lanes if earlier is None else replace(lanes, replicas=earlier.replicas)
+        return FinalDecision(VerdictKind.NO_REFERENCE, statistics, f"{words} ({self._full.reasons[0]})")
 
 
 def _gross(

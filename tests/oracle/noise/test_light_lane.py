@@ -68,8 +68,9 @@ def test_writes_through_views_and_into_integers_are_followed(program, dtype):
     assert torch.equal(first_counter, second_counter)
 
 
-def test_shadows_end_with_their_storages():
-    with LightLane() as run:
+@pytest.mark.parametrize("kind", [LightLane, ShadowRun])
+def test_shadows_end_with_their_storages(kind):
+    with kind() as run:
         x = torch.randn(64)
         for _ in range(500):
             x = x * 1.5

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from plumbline.oracle import VerdictKind, check, cotangents, judge
-from plumbline.oracle.numeric import light_replicas, references
+from plumbline.oracle.numeric import full_lanes, light_replicas, references
 
 
 class Net(torch.nn.Module):
@@ -33,7 +33,7 @@ def ran(monkeypatch):
     """What was run for the references: `light`, `wide`, `replicas`, or the number of lanes of a shadow run."""
     order = []
 
-    class Shadow(references.ShadowRun):
+    class Shadow(full_lanes.ShadowRun):
         def __init__(self, **options):
             super().__init__(**options)
             order.append(self.plan.count)
@@ -43,7 +43,7 @@ def ran(monkeypatch):
             super().__init__(*plan, **options)
             order.append("wide" if self.plan.wide else "replicas" if self.plan.replicas else "light")
 
-    monkeypatch.setattr(references, "ShadowRun", Shadow)
+    monkeypatch.setattr(full_lanes, "ShadowRun", Shadow)
     monkeypatch.setattr(references, "LightLane", Light)
     monkeypatch.setattr(light_replicas, "LightLane", Light)
     return order
@@ -92,6 +92,21 @@ def test_a_fault_of_a_small_call_is_judged_in_full(ran, monkeypatch):
     lanes = [entry for entry in ran if isinstance(entry, int)]  # exact and 8 replicas; exact, 4 wide, 4 rounded
     assert set(lanes) == {9}
     assert 4 <= lanes.count(9) <= 6  # for the output, for all backwards together, and for gradients of those
+
+
+def test_in_a_large_call_few_lanes_run_at_a_time(ran, monkeypatch):
+    monkeypatch.setattr(judge, "LARGE_CALL", 0)
+    monkeypatch.setattr(cotangents, "LARGEST_FOR_DOUBLE", 0)
+    monkeypatch.setattr(references, "GROSS", 1e9)
+
+    def program(x):
+        return torch.relu((x @ x.t()).softmax(-1) - 0.01)
+
+    verdict = check(program, (torch.randn(70, 48),), compiled=lambda x: program(x) * (1 + 3e-6))
+    assert verdict.kind is VerdictKind.WRONG
+    lanes = [entry for entry in ran if isinstance(entry, int)]
+    assert lanes.count(2) >= 4 + 4  # eight replicas and the exact one; four of wide noise, each beside a rounded one
+    assert max(lanes) == 2
 
 
 def test_numbers_that_were_accepted_are_not_judged_again_where_the_program_is_told_that_it_is_compiled(ran):
@@ -192,13 +207,13 @@ def test_a_gradient_of_nothing_but_rounding_needs_no_rounded_lanes(ran):
 
 def test_lanes_are_run_for_the_backward_that_needs_them(monkeypatch):
     asked = []
-    run = references.References._run_shadow
+    make = full_lanes.FullLanes._make
 
-    def noted(self, depth, cotangent):
-        run(self, depth, cotangent)
-        asked.append((depth, cotangent, {key for at, key in self._lanes if at == depth and key is not None}))
+    def noted(self, depth, path, cotangent, **options):
+        make(self, depth, path, cotangent, **options)
+        asked.append((depth, cotangent, {key for at, key in self._made if at == depth and key is not None}))
 
-    monkeypatch.setattr(references.References, "_run_shadow", noted)
+    monkeypatch.setattr(full_lanes.FullLanes, "_make", noted)
     monkeypatch.setattr(references.References, "_light", lambda *tensor: None)
     monkeypatch.setattr(references, "judge_values", _unclear(references.judge_values))
     net = Keys()
