@@ -380,7 +380,7 @@ def decompose_smooth_l1_backward(gradient: Tensor, x: Tensor, target: Tensor, re
     difference = _widen(x) - _widen(target)
     sign = torch.where(difference == difference, difference.sign(), difference)
     scaled = _widen(gradient) * (1 / x.numel() if reduction == 1 else 1.0)
-    return torch.where(difference.abs() < beta, scaled * difference / beta, scaled * sign).to(gradient.dtype)
+    return torch.where(difference.abs() < beta, scaled * difference / beta, scaled * sign).to(x.dtype)
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

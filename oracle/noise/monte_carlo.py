@@ -27,6 +27,7 @@ WIDE = 8.0
 _GRID_BITS = 24  # float32 holds integers to 2^24: sums below it are exact in any order
 _SIXTEENTHS = 16.0
 _DRAWN = 1 << 17
+_FOURIER = frozenset("_fft_r2c _fft_c2r _fft_c2c".split())
 
 
 def unit_roundoff(dtype: torch.dtype) -> float:
@@ -275,11 +276,27 @@ def noisy_call(
         # A float32 loop says nothing about float64 sums.
         in_loops = float(inner.max()) > DOUBLE
         magnitudes = sums.of(operator, outputs, lambda: _sum_errors(operator, facts, args, kwargs, outputs, in_loops))
+    elif facts.name in _FOURIER and float(inner.max()) <= DOUBLE:
+        # Noise in the arguments is no larger than the last bit of the sums that would carry it on.
+        magnitudes = [_fourier_error(*args[:3], outputs[0])]
     noisy_outputs = iter(
         _with_output_noise(out, source, inner, outer, magnitude)
         for out, magnitude in zip(outputs, magnitudes, strict=True)
     )
     return map_tensors(result, lambda _: next(noisy_outputs))
+
+
+def _fourier_error(value: Tensor, dimensions: Sequence[int], normalization: int, output: Tensor) -> Tensor:
+    """Return what a Fourier transform rounds, over u: at most so much of all its terms in each of its steps.
+
+    The same for every place of the result: that is what cancels to nothing there.
+    """
+    if not dimensions or not value.numel():
+        return torch.zeros((), dtype=torch.float64, device=value.device)
+    count = math.prod(max(value.shape[d], output.shape[d]) for d in dimensions)
+    length = value.abs().square().sum(list(dimensions), keepdim=True).sqrt()
+    norm = (1.0, count**-0.5, 1.0 / count)[normalization]
+    return length * (norm * 0.5 * math.log2(count + 1) ** 0.5)
 
 
 def _sum_errors(

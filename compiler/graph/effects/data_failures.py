@@ -50,13 +50,19 @@ _SAFE = frozenset(
     # moving whole parts of tensors, whose places are numbers
     "cat stack flip roll repeat slice_scatter select_scatter diagonal_scatter slice_backward "
     "select_backward diagonal_backward _unsafe_view _reshape_alias _fft_r2c _fft_c2r _fft_c2c "
-    "linalg_cross cross linalg_vector_norm bucketize searchsorted "
+    "linalg_cross cross linalg_vector_norm bucketize "
     # optimizers
     "_fused_sgd _fused_adam _fused_adamw _fused_adagrad _amp_update_scale".split()
 )
 _OF_WHOLE_NUMBERS = frozenset("div floor_divide remainder fmod pow addcdiv".split())  # a division by zero
 _BY_A_NUMBER = frozenset({"Scalar", "Scalar_mode"})  # overloads of these whose divisor is a number, and the only one
 _ONLY_WITH_NUMBERS = frozenset("bernoulli normal".split())  # a tensor of probabilities or deviations is looked at
+_WITHOUT_AN_ORDER = {  # tensors of these unless one says in which order a row is to be read: its places are looked at
+    ("searchsorted", "Tensor"): 2,
+    ("searchsorted", "Tensor_out"): 3,
+    ("searchsorted", "Scalar"): 1,
+    ("searchsorted", "Scalar_out"): 2,
+}
 
 
 def may_fail_on_data(operator: OpOverload, arguments: Iterable[object]) -> bool:
@@ -68,6 +74,9 @@ def may_fail_on_data(operator: OpOverload, arguments: Iterable[object]) -> bool:
     if name in _ONLY_WITH_NUMBERS:
         tensors = [value for value in _leaves(arguments) if isinstance(value, torch.Tensor)]
         return len(tensors) > (operator._schema.name.endswith("_"))
+    usual = _WITHOUT_AN_ORDER.get((name, operator._schema.overload_name))
+    if usual is not None:
+        return sum(isinstance(value, torch.Tensor) for value in _leaves(arguments)) > usual
     return _may_fail(operator, name)
 
 

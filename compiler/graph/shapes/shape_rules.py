@@ -431,6 +431,8 @@ _ASKED = frozenset(
         aten.addr.default,
         aten.ldexp.Tensor,
         aten.mse_loss_backward.default,
+        aten.smooth_l1_loss_backward.default,
+        aten.soft_margin_loss_backward.default,
     }
 )
 _OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_ASKED, *_PART_WRITTEN, *_OF_NOTHING})
