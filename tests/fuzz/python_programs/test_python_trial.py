@@ -62,6 +62,16 @@ def test_what_takes_longer_to_describe_than_to_run_is_left_out(growth):
     assert found.verdict.kind is VerdictKind.VACUOUS
 
 
+def test_what_plain_python_does_not_repeat_is_left_out():
+    taken_apart = program_of("return sorted(repr(make())), [sorted(hex(id(make()))) for _ in range(9)]", setup=MADE)
+    assert try_python_program(taken_apart, OWN, "eager").verdict.kind is VerdictKind.VACUOUS
+    beside = program_of("return x + 1, sorted(repr(make()))", setup=MADE)
+    assert try_python_program(beside, Replaced(lambda step: lambda x: (x + 2, step(x)[1])), "eager").verdict.failed
+
+
+MADE = "def make():\n    return lambda: None"
+
+
 def test_a_compiled_program_that_holds_far_more_is_wrong():
     small = program_of("held.append(1)\nreturn x", setup="held = []")
     grown = Replaced(lambda step: written(step, lambda x: step.__globals__["held"].extend(range(10**6))))
