@@ -8,6 +8,7 @@ from collections.abc import Generator
 
 import pytest
 
+from .collector_pause import collector_paused
 from .fixtures import compiled, declare_markers
 from .settings import add_settings, is_on, stray_option
 
@@ -32,7 +33,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
     """Ask for a worker before pytest-xdist looks whether anybody has."""
     if is_on(config):
-        from .limits.worker_deaths import isolate
+        with collector_paused():
+            from .limits.worker_deaths import isolate
 
         isolate(config)
     return (yield)
@@ -46,7 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if stray is not None and not is_on(config):
         raise pytest.UsageError(f"{stray} does nothing alone; add --compile-backends=all")
     if is_on(config):
-        from .active import activate
+        with collector_paused():
+            from .active import activate
 
         activate(config)
     elif config.getoption("lf", False) or config.getoption("failedfirst", False):

@@ -10,7 +10,6 @@ import pytest
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
-from plumbline.reports.page import render_page, write_page
 from plumbline.reports.places import page_file
 from plumbline.reports.provenance import cache_state, describe_run
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
@@ -203,6 +202,8 @@ class Results:
             self.known_lines = [f"known failures: {len(entries)} in {place}"]
 
     def _write_page(self, finished: str | None) -> None:
+        from plumbline.reports.page import render_page, write_page
+
         assert self._run is not None
         assert self.options.report is not None
         target = page_file(str(self.options.report))

@@ -278,7 +278,7 @@ def noisy_call(
         magnitudes = sums.of(operator, outputs, lambda: _sum_errors(operator, facts, args, kwargs, outputs, in_loops))
     elif facts.name in _FOURIER and float(inner.max()) <= DOUBLE:
         # Noise in the arguments is no larger than the last bit of the sums that would carry it on.
-        magnitudes = [_fourier_error(*args[:3], outputs[0])]
+        magnitudes = [_fourier_error(args[0], args[1], args[2], outputs[0])]
     noisy_outputs = iter(
         _with_output_noise(out, source, inner, outer, magnitude)
         for out, magnitude in zip(outputs, magnitudes, strict=True)
@@ -294,9 +294,9 @@ def _fourier_error(value: Tensor, dimensions: Sequence[int], normalization: int,
     if not dimensions or not value.numel():
         return torch.zeros((), dtype=torch.float64, device=value.device)
     count = math.prod(max(value.shape[d], output.shape[d]) for d in dimensions)
-    length = value.abs().square().sum(list(dimensions), keepdim=True).sqrt()
+    squares: Tensor = value.abs().square().sum(list(dimensions), keepdim=True)
     norm = (1.0, count**-0.5, 1.0 / count)[normalization]
-    return length * (norm * 0.5 * math.log2(count + 1) ** 0.5)
+    return squares.sqrt_().mul_(norm * 0.5 * math.log2(count + 1) ** 0.5)
 
 
 def _sum_errors(
