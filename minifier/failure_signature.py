@@ -45,6 +45,11 @@ class FailureSignature:
         """Return whether the failure is an exception (or a death), not a difference."""
         return self.aspect == "exceptions"
 
+    @property
+    def hangs(self) -> bool:
+        """Return whether the failure is that a call does not return."""
+        return self.exception == "hang"
+
     def sentence(self) -> str:
         """Return the signature in words."""
         if self.is_exception:

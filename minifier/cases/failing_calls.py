@@ -23,6 +23,8 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..sandbox import QUERY_SECONDS, ChildOutcome, in_child, not_longer_than
 
+NO_RETURN = "the call does not return"
+
 
 class FailureFound(BaseException):
     """Ends the program under test after its first failing call was handled; `except Exception` does not catch it."""
@@ -59,8 +61,11 @@ class FailingCall:
             with_gradients = tuple(differentiable(runs.forward(self.target)))
         runs.full(compiled, lambda outcome: with_gradients)
 
-    def judged_with(self, backend: str, *, isolated: bool = False) -> Verdict:
-        """Judge the same call from the same state with another backend of the same compiler."""
+    def judged_with(self, backend: str, *, isolated: bool = False, seconds: float = QUERY_SECONDS) -> Verdict:
+        """Judge the same call from the same state with another backend of the same compiler.
+
+        isolated: in a child, which is called a hang after `seconds`.
+        """
 
         def judge() -> Verdict:
             self.before.rewind()
@@ -73,19 +78,26 @@ class FailingCall:
             assert judgement is not None, "the first call of a boundary is always judged"
             return judgement.verdict
 
-        return verdict_of(in_child(judge)) if isolated else judge()
+        return verdict_of(in_child(judge, seconds)) if isolated else judge()
 
-    def first_wrong_backend(self, *, isolated: bool = False) -> str:
+    @property
+    def hangs(self) -> bool:
+        """Return whether the call did not return."""
+        return self.verdict.sentence == NO_RETURN
+
+    def first_wrong_backend(self, *, isolated: bool = False, seconds: float = QUERY_SECONDS) -> str:
         """Climb the ladder eager, aot_eager, inductor: the first backend that fails is the guilty stage."""
-        lower = rungs_below(self.backend)
-        return next((name for name in lower if self.judged_with(name, isolated=isolated).failed), self.backend)
+        for backend in rungs_below(self.backend):
+            if self.judged_with(backend, isolated=isolated, seconds=seconds).failed:
+                return backend
+        return self.backend
 
 
 def verdict_of(outcome: ChildOutcome[Verdict]) -> Verdict:
     """Return the verdict of a child; its death is a verdict too."""
     if outcome.value is not None:
         return outcome.value
-    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else "the call does not return"
+    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else NO_RETURN
     finding = Finding(VerdictKind.CRASH, "exceptions", "exception in the call", sentence)
     return Verdict(VerdictKind.CRASH, sentence, (finding,))
 

@@ -22,7 +22,7 @@ from plumbline.compiler.base.errors import PlumblineError
 from plumbline.oracle.state.scope import seed_everything
 from plumbline.oracle.verdict import VerdictKind
 
-from ..cases.failing_calls import failing_call
+from ..cases.failing_calls import NO_RETURN, failing_call
 from ..failure_signature import FailureSignature
 from ..sandbox import in_child
 from .source_run import CompiledMark, RunReport, SourceSettings, run_source
@@ -192,7 +192,7 @@ def _answered_once(file: str, settings: SourceSettings) -> RunReport:
         return RunReport(None, str(error)[:300], own_error=str(error)[:300])
     if outcome.value is not None:
         return outcome.value
-    sentence = "the call does not return" if outcome.death == "hang" else f"the process ends by {outcome.death}"
+    sentence = NO_RETURN if outcome.death == "hang" else f"the process ends by {outcome.death}"
     if not phase.compiled:
         return RunReport(None, sentence, own_error=f"{sentence}, not in compiled code")
     signature = FailureSignature(VerdictKind.CRASH.value, "exceptions", "run", outcome.death)
