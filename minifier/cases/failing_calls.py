@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 
+from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.cotangents import differentiable
 from plumbline.oracle.harness import interception
 from plumbline.oracle.harness.boundary import Boundary, call_roots
 from plumbline.oracle.harness.boundary_function import set_inside
-from plumbline.oracle.harness.compilers import CompileRequest, rungs_below
+from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics, rungs_below
 from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.oracle.harness.session import JudgeSession, user_frame
 from plumbline.oracle.judge import judge_call
@@ -66,12 +67,13 @@ class FailingCall:
 
         isolated: in a child, which is called a hang after `seconds`.
         """
+        options = options_for(self.verdict.worst.aspect if self.verdict.worst is not None else "")
 
         def judge() -> Verdict:
             self.before.rewind()
             compiler = find_compiler(self.compiler, backend)
             compiler.reset()
-            boundary = Boundary(self.target, self.label, self.request, compiler, backend, JudgeOptions())
+            boundary = Boundary(self.target, self.label, self.request, compiler, backend, options)
             judgement = boundary.call(self.args, self.kwargs)
             compiler.reset()
             self.before.rewind()
@@ -93,6 +95,13 @@ class FailingCall:
         return self.backend
 
 
+def options_for(aspect: str) -> JudgeOptions:
+    """Return the options of a judgement that looks for one aspect of a failure; others are not worth their time."""
+    if aspect not in aspect_names() or aspect == "exceptions":
+        return JudgeOptions()
+    return JudgeOptions(ignore=frozenset(aspect_names()) - {aspect, "exceptions"}, gradients=aspect == "gradients")
+
+
 def verdict_of(outcome: ChildOutcome[Verdict]) -> Verdict:
     """Return the verdict of a child; its death is a verdict too."""
     if outcome.value is not None:
@@ -102,11 +111,24 @@ def verdict_of(outcome: ChildOutcome[Verdict]) -> Verdict:
     return Verdict(VerdictKind.CRASH, sentence, (finding,))
 
 
+def internal_error(statistics: CompileStatistics) -> Verdict | None:
+    """Return a verdict on a compiler that broke and left the call to eager; the program does not feel it."""
+    broke = next((event for event in statistics.events if event.kind == "internal_error"), None)
+    if broke is None:
+        return None
+    return Verdict(
+        VerdictKind.CRASH,
+        broke.what,
+        (Finding(VerdictKind.CRASH, "exceptions", "exception in the compiler", broke.what),),
+    )
+
+
 class FailureSession(JudgeSession):
     """A judge session that hands its first failing call to `on_failure` and then ends the program.
 
     isolated: every judgement happens in a forked child first; the program itself goes on with eager's results.
     seconds: of one judgement, after which this process, a child, ends; 0 for no limit.
+    gradients: judge them too; of a large model they take most of the time.
     """
 
     def __init__(
@@ -117,8 +139,9 @@ class FailureSession(JudgeSession):
         *,
         isolated: bool,
         seconds: float = 0.0,
+        gradients: bool = True,
     ) -> None:
-        super().__init__(compiler=compiler, backend=backend)
+        super().__init__(compiler=compiler, backend=backend, options=JudgeOptions(gradients=gradients))
         self.on_failure = on_failure
         self.isolated = isolated
         self.seconds = seconds
@@ -143,9 +166,11 @@ class FailureSession(JudgeSession):
         finally:
             self.judged += len(self.calls) - count
             failed = next((call for call in self.calls[count:] if call.verdict.failed), None)
-            if failed is not None and self.failure is None:
-                place = failed.boundary, failed.user_file, failed.user_line
-                failing = (target, request, args, kwargs, before, failed.verdict)
+            verdict = failed.verdict if failed is not None else internal_error(self.statistics())
+            seen = failed or (self.calls[-1] if self.calls else None)
+            if verdict is not None and seen is not None and self.failure is None:
+                place = seen.boundary, seen.user_file, seen.user_line
+                failing = (target, request, args, kwargs, before, verdict)
                 self._handle(FailingCall(*failing, self.compiler.name, self.backend, *place))
 
     def _call_in_child(
@@ -159,7 +184,8 @@ class FailureSession(JudgeSession):
         def judge() -> Verdict:
             with contextlib.suppress(Exception):  # the verdict holds it
                 super(FailureSession, self).call(target, request, args, kwargs)
-            return self.calls[-1].verdict
+            verdict = self.calls[-1].verdict
+            return verdict if verdict.failed else internal_error(self.statistics()) or verdict
 
         verdict = verdict_of(in_child(judge, self.seconds or QUERY_SECONDS))
         self.judged += 1

@@ -105,6 +105,29 @@ def test_a_node_is_minified_in_a_process_of_its_own(tmp_path):
     assert found.path == tmp_path / "repro.py"
 
 
+RAISING = """
+import torch
+from plumbline.testing import replace_lowering
+
+def refuse(call):
+    raise ValueError("refused")
+
+def test_net():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    with replace_lowering(torch.ops.aten.relu.default, refuse):
+        assert net(torch.randn(3, 4)).shape == (3, 2)
+"""
+
+
+@pytest.mark.slow
+def test_an_error_of_the_compiler_that_no_call_feels_is_minified_as_a_graph(tmp_path):
+    (tmp_path / "test_planted.py").write_text(RAISING)
+    found = minify_node("test_planted.py::test_net", out=tmp_path / "repro.py", folder=tmp_path)
+    assert (found.ops, found.unit, found.stage) == (1, "operators", "inductor"), found.sentence
+    assert "ValueError in the compile at the program:refuse" in found.sentence
+    assert "lowering 0: made a loop of aten.relu.default" in found.culprit
+
+
 @pytest.mark.slow
 def test_a_node_that_cannot_be_minified_gives_a_reason(tmp_path):
     found = minify_node("test_none.py::test_net", out=tmp_path / "repro.py", folder=tmp_path)
