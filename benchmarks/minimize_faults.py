@@ -42,7 +42,10 @@ SECONDS, SECONDS_OF_LARGE, LARGE = 60.0, 300.0, 1000
 
 
 def programs(sizes: list[int]) -> Iterator[tuple[str, str, float]]:
-    """Yield (name, program, seconds of one judgement): every kind at the smallest size, the models, every kind at the other sizes."""
+    """Yield (name, program, seconds of one judgement).
+
+    Every kind at the smallest size comes first, then the models, then every kind at the other sizes.
+    """
     for place, operators in enumerate(sizes):
         for kind in FAULT_KINDS:
             limit = SECONDS if operators < LARGE else SECONDS_OF_LARGE
