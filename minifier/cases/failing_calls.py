@@ -19,6 +19,7 @@ from plumbline.oracle.harness.session import JudgeSession, user_frame
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.runs import CallRuns
+from plumbline.oracle.state.run_outcome import RunOutcome
 from plumbline.oracle.state.snapshot import Snapshot
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
@@ -57,9 +58,14 @@ class FailingCall:
         """
         runs = CallRuns(self.before, self.args, self.kwargs, seed=0)
         self.before.rewind()
-        with_gradients: tuple[str, ...] = ()
+        with_gradients: list[str] = []
+
+        def noted(outcome: RunOutcome) -> tuple[str, ...]:
+            with_gradients.extend(differentiable(outcome))  # asked while the run lives: its results are let go later
+            return ()
+
         if torch.is_grad_enabled():
-            with_gradients = tuple(differentiable(runs.forward(self.target)))
+            runs.full(self.target, noted)
         runs.full(compiled, lambda outcome: with_gradients)
 
     def judged_with(self, backend: str, *, isolated: bool = False, seconds: float = QUERY_SECONDS) -> Verdict:

@@ -147,6 +147,37 @@ def test_a_wrong_backward_lowering_is_found_in_the_backward_graph(tmp_path, trus
     assert "aten.cos.default" in (tmp_path / "repro.py").read_text()
 
 
+class Wave(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * torch.cos(ctx.saved_tensors[0])
+
+
+class WaveNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return Wave.apply(torch.tanh(self.inner(x))).sum()
+
+
+@pytest.mark.cc
+def test_the_backward_graph_of_a_module_is_captured_with_a_function_of_the_users(tmp_path, trusting):
+    """Its forward graph after capture calls what no script can name; the one after autograd does not."""
+    aten = torch.ops.aten
+    testing = pytest.importorskip("plumbline.testing", reason="needs the compiler")
+    with testing.replace_lowering(aten.cos.default, testing.lowering_of(aten.sin.default)):
+        found = minify_call(WaveNet(), (torch.randn(3, 4),), out=tmp_path / "repro.py", proofs=1)
+    assert (found.stage, found.ops) == ("inductor", 1), found.sentence
+    assert "aten.cos.default" in (tmp_path / "repro.py").read_text()
+
+
 @pytest.mark.skipif(bool(why_unavailable()), reason=f"kernels cannot be interpreted: {why_unavailable()}")
 def test_a_fault_of_triton_alone_is_minified_after_autograd(tmp_path, trusting, monkeypatch):
     broken = triton_library.LIBRARY.replace("return a + b", "return a + b + b * 0.01")
