@@ -37,22 +37,30 @@ PROOFS = 5
 Row = dict[str, object]
 
 
-def programs(sizes: list[int]) -> Iterator[tuple[str, str]]:
-    """Yield (name, program): every kind at the smallest size, the models, every kind at the other sizes."""
+SECONDS, SECONDS_OF_LARGE, LARGE = 60.0, 300.0, 1000
+"""After which one judgement is a hang, in programs and in those of many operators, whose gradients are as many."""
+
+
+def programs(sizes: list[int]) -> Iterator[tuple[str, str, float]]:
+    """Yield (name, program, seconds of one judgement).
+
+    Every kind at the smallest size comes first, then the models, then every kind at the other sizes.
+    """
     for place, operators in enumerate(sizes):
         for kind in FAULT_KINDS:
-            yield f"{kind}, {operators} operators", made_program(kind, operators)
+            limit = SECONDS if operators < LARGE else SECONDS_OF_LARGE
+            yield f"{kind}, {operators} operators", made_program(kind, operators), limit
         for name in FAULTY_MODELS if place == 0 else ():
-            yield f"{name}, model", model_program(name)
+            yield f"{name}, model", model_program(name), SECONDS
 
 
-def minified(name: str, text: str, seconds: float) -> Row:
-    """Minify one program and return what came of it."""
+def minified(name: str, text: str, seconds: float, limit: float) -> Row:
+    """Minify one program and return what came of it; seconds: of the reduction, limit: of one judgement."""
     start, before = time.monotonic(), _processor_seconds()
     with tempfile.TemporaryDirectory() as folder:
         case, out = Path(folder, "case.py"), Path(folder, "repro.py")
         case.write_text(text)
-        options = MinifyOptions(out=out, proofs=PROOFS, budget=Budget(400, seconds), seconds=60.0)
+        options = MinifyOptions(out=out, proofs=PROOFS, budget=Budget(400, seconds), seconds=limit)
         row: Row = {"name": name, "script": False, "minimal": False, "queries": 0, "left": ""}
         try:
             found = minify_case(str(case), "plumbline", "inductor", options, progress=lambda _: None)
@@ -78,10 +86,10 @@ def minify_programs(only: str, sizes: list[int], seconds: float, save: Path | No
     known = {row["name"]: row for row in map(json.loads, lines)}
     rows = []
     print(f"{'fault':44} {'script':>6} {'1-minimal':>9} {'queries':>7} {'left':>24} {'seconds':>8} {'CPU':>6}")
-    for name, text in programs(sizes):
+    for name, text, limit in programs(sizes):
         if only not in name:
             continue
-        row = known.get(name) or minified(name, text, seconds)
+        row = known.get(name) or minified(name, text, seconds, limit)
         rows.append(row)
         yes = {True: "yes", False: "no"}
         print(

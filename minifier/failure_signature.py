@@ -5,6 +5,7 @@ import re
 import sysconfig
 import traceback
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
@@ -44,6 +45,11 @@ class FailureSignature:
     def is_exception(self) -> bool:
         """Return whether the failure is an exception (or a death), not a difference."""
         return self.aspect == "exceptions"
+
+    @property
+    def hangs(self) -> bool:
+        """Return whether the failure is that a call does not return."""
+        return self.exception == "hang"
 
     def sentence(self) -> str:
         """Return the signature in words."""
@@ -101,7 +107,10 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def _site(error: BaseException) -> str:
-    """Return `<folder>/<file>:<function>` of the innermost frame outside Python's library; line numbers do not last."""
+    """Return `<folder>/<file>:<function>` of the innermost frame outside Python's library; line numbers do not last.
+
+    What stands in the program itself is copied into the script, so there the function alone is named.
+    """
     everything = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in everything if not _is_pythons_own(frame.filename)] or everything
     if not frames:
@@ -109,6 +118,8 @@ def _site(error: BaseException) -> str:
     parts = frames[-1].filename.replace("\\", "/").split("/")
     if _GENERATED.fullmatch(parts[-1]):
         return f"generated code:{frames[-1].name}"
+    if not _is_installed(frames[-1].filename):
+        return f"the program:{frames[-1].name}"
     return f"{'/'.join(parts[-2:])}:{frames[-1].name}"
 
 
@@ -116,6 +127,12 @@ def _is_pythons_own(file: str) -> bool:
     return file.startswith(sysconfig.get_path("stdlib")) and "site-packages" not in file
 
 
+def _is_installed(file: str) -> bool:
+    resolved = Path(file).resolve()
+    return "site-packages" in file or _is_pythons_own(file) or any(resolved.is_relative_to(each) for each in _OURS)
+
+
+_OURS = tuple(Path(__file__).resolve().parents[1] / name for name in ("compiler", "oracle", "minifier"))
 _GENERATED = re.compile(r"[a-z0-9]{20,}\.py|<.*>")  # files named by their hash, graphs compiled from text
 
 

@@ -113,7 +113,7 @@ def minify_failing(call: FailingCall, options: MinifyOptions, progress: Progress
     if options.level == 2 and call.verdict.worst is not None and call.verdict.worst.aspect != "exceptions":
         raise NotMinified("NO_EXCEPTION", first, why="level 2 minifies exceptions only", hint="use --level 4")
     progress(f"{call.label}: {call.verdict.kind.value}: {first}")
-    stage = call.first_wrong_backend(isolated=options.isolated)
+    stage = call.first_wrong_backend(isolated=options.isolated, seconds=options.seconds)
     progress(f"first wrong stage: {call.compiler}:{stage}")
     if stage == "eager":
         hint = "the fault is in bytecode capture: guards, side effects or graph breaks; shorten the function by hand"
@@ -186,14 +186,27 @@ def _judged(
     options: MinifyOptions,
 ) -> GraphReport:
     program = _compile_with(compiler, call, stage, after)
-    return _asked(case, program, RULES[after], options)
+    return _asked(case, program, RULES[after], options, _limit(options, call.compiler, len(case), hangs=call.hangs))
 
 
-def _asked(case: GraphCase, program: CompileGraph, rules: GraphRules, options: MinifyOptions) -> GraphReport:
+_STARTING, _EACH_OPERATOR = {"plumbline": 10.0}, 0.5
+"""Seconds that a graph which returns takes at most: many times what it takes on a machine that does little else."""
+
+
+def _limit(options: MinifyOptions, compiler: str, operators: int, *, hangs: bool) -> float:
+    """Return after how long a query is a hang: where one is looked for, each that finds it costs as much."""
+    return (
+        min(options.seconds, _STARTING.get(compiler, 60.0) + _EACH_OPERATOR * operators) if hangs else options.seconds
+    )
+
+
+def _asked(
+    case: GraphCase, program: CompileGraph, rules: GraphRules, options: MinifyOptions, seconds: float
+) -> GraphReport:
     """Judge a case here or in a child; a child's death is a failure with a signature."""
     if not options.isolated:
         return judge_case(case, program, rules)
-    outcome = in_child(lambda: judge_case(case, program, rules), options.seconds)
+    outcome = in_child(lambda: judge_case(case, program, rules), seconds)
     if outcome.value is not None:
         return outcome.value
     signature = FailureSignature(VerdictKind.CRASH.value, "exceptions", "run", outcome.death, outcome.site)
@@ -213,13 +226,18 @@ def _reduced(failing: _FailingGraph, options: MinifyOptions) -> GraphReduction:
             failing.case, failing.report, failing.signature, failing.rules, failing.queries, True, (), count
         )
     narrow = failing.rules.only(failing.signature.aspect)
+
+    def ask(case: GraphCase) -> GraphReport:
+        limit = _limit(options, failing.pipeline.compiler, len(case), hangs=failing.signature.hangs)
+        return _asked(case, failing.compile, narrow, options, limit)
+
     reduced = reduce_graph(
         failing.case,
         failing.report,
         failing.compile,
         failing.rules,
         budget=options.budget,
-        ask=lambda case: _asked(case, failing.compile, narrow, options),
+        ask=ask,
     )
     return replace(reduced, queries=reduced.queries + failing.queries - 1)
 
@@ -280,4 +298,5 @@ def _culprit(
     rules = failing.rules.only(reduced.signature.aspect)
     case = GraphFailure(reduced.case, failing.compile, rules, reduced.signature)
     folder = options.out.with_name(f"{options.out.stem}_culprit")
-    return culprit_of(InChild(case, options.seconds) if options.isolated else case, folder)
+    seconds = _limit(options, call.compiler, len(reduced.case), hangs=reduced.signature.hangs)
+    return culprit_of(InChild(case, seconds) if options.isolated else case, folder)

@@ -57,23 +57,29 @@ def _for_users(error: PlumblineError) -> PlumblineError:
 def _by_graph(
     case: str, compiler: str, backend: str, options: MinifyOptions, progress: Progress
 ) -> MinifyResult | PlumblineError:
-    """Run the case in a child and reduce a graph there; when the child dies, again with each judgement in its own."""
+    """Run the case in a child and reduce a graph there; when the child dies, again with each judgement in its own.
 
-    def attempt(chosen: MinifyOptions) -> MinifyResult | PlumblineError:
+    Gradients are judged last: of a large model they take most of the time, and most failures show without them.
+    """
+
+    def attempt(chosen: MinifyOptions, *, gradients: bool = True) -> MinifyResult | PlumblineError:
         try:
-            return _minified_graph(case, compiler, backend, chosen, progress)
+            return _minified_graph(case, compiler, backend, chosen, progress, gradients=gradients)
         except PlumblineError as error:
             return error
 
-    def apart(chosen: MinifyOptions) -> ChildOutcome[MinifyResult | PlumblineError]:
-        return in_child(lambda: attempt(chosen), options.budget.seconds + options.seconds, threads=_threads())
+    def apart(chosen: MinifyOptions, *, gradients: bool) -> ChildOutcome[MinifyResult | PlumblineError]:
+        limit = options.budget.seconds + options.seconds
+        return in_child(lambda: attempt(chosen, gradients=gradients), limit, threads=_threads())
 
     if not hasattr(os, "fork") or compiler == "torch":  # stock's pools of threads and processes do not live in a fork
         return attempt(options)
-    outcome = apart(options)
+    outcome = apart(options, gradients=False)
+    if isinstance(outcome.value, NotMinified) and outcome.value.reason == NOTHING_FAILS:
+        outcome = apart(options, gradients=True)
     if outcome.value is None and not options.isolated:
         progress(f"{_ending(outcome)}: now each judgement in a process of its own")
-        outcome = apart(replace(options, level=3))
+        outcome = apart(replace(options, level=3), gradients=True)
     if outcome.value is not None:
         return outcome.value
     return NotMinified("PROCESS_DIES", _ending(outcome), hint="run it under `python -X faulthandler`")
@@ -89,13 +95,17 @@ def _threads() -> int | None:
     return None if tasks.is_dir() and len(list(tasks.iterdir())) == 1 else 1
 
 
-def _minified_graph(case: str, compiler: str, backend: str, options: MinifyOptions, progress: Progress) -> MinifyResult:
+def _minified_graph(
+    case: str, compiler: str, backend: str, options: MinifyOptions, progress: Progress, *, gradients: bool
+) -> MinifyResult:
     results: list[MinifyResult] = []
 
     def on_failure(call: FailingCall) -> None:
         results.append(minify_failing(call, options, progress))
 
-    session = FailureSession(compiler, backend, on_failure, isolated=options.isolated, seconds=options.seconds)
+    session = FailureSession(
+        compiler, backend, on_failure, isolated=options.isolated, seconds=options.seconds, gradients=gradients
+    )
     run = run_node if "::" in case else run_script
     run(case, session)
     if session.trouble is not None:

@@ -212,9 +212,10 @@ class _Lowering:
         state, numbers = (dict(self.writer.buffers), len(self.writer.steps)), dict(self.numbers)
         try:
             call = self._make_call(node, fakes)
-            result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
+            # Asked first: a rule that raises, or never returns, has to be known and left out as well.
             if self.gate is not None and not self._is_allowed(self.gate, node, rule or view):
                 raise NoLowering("switched off by the option bisect")
+            result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
         except (NoLowering, WrongDtype) as refusal:
             self.writer.buffers, self.numbers = state[0], numbers
             del self.writer.steps[state[1] :]

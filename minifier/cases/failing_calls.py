@@ -8,20 +8,24 @@ from typing import Any
 
 import torch
 
+from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.cotangents import differentiable
 from plumbline.oracle.harness import interception
 from plumbline.oracle.harness.boundary import Boundary, call_roots
 from plumbline.oracle.harness.boundary_function import set_inside
-from plumbline.oracle.harness.compilers import CompileRequest, rungs_below
+from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics, rungs_below
 from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.oracle.harness.session import JudgeSession, user_frame
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.runs import CallRuns
+from plumbline.oracle.state.run_outcome import RunOutcome
 from plumbline.oracle.state.snapshot import Snapshot
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..sandbox import QUERY_SECONDS, ChildOutcome, in_child, not_longer_than
+
+NO_RETURN = "the call does not return"
 
 
 class FailureFound(BaseException):
@@ -54,40 +58,75 @@ class FailingCall:
         """
         runs = CallRuns(self.before, self.args, self.kwargs, seed=0)
         self.before.rewind()
-        with_gradients: tuple[str, ...] = ()
+        with_gradients: list[str] = []
+
+        def noted(outcome: RunOutcome) -> tuple[str, ...]:
+            with_gradients.extend(differentiable(outcome))  # asked while the run lives: its results are let go later
+            return ()
+
         if torch.is_grad_enabled():
-            with_gradients = tuple(differentiable(runs.forward(self.target)))
+            runs.full(self.target, noted)
         runs.full(compiled, lambda outcome: with_gradients)
 
-    def judged_with(self, backend: str, *, isolated: bool = False) -> Verdict:
-        """Judge the same call from the same state with another backend of the same compiler."""
+    def judged_with(self, backend: str, *, isolated: bool = False, seconds: float = QUERY_SECONDS) -> Verdict:
+        """Judge the same call from the same state with another backend of the same compiler.
+
+        isolated: in a child, which is called a hang after `seconds`.
+        """
+        options = options_for(self.verdict.worst.aspect if self.verdict.worst is not None else "")
 
         def judge() -> Verdict:
             self.before.rewind()
             compiler = find_compiler(self.compiler, backend)
             compiler.reset()
-            boundary = Boundary(self.target, self.label, self.request, compiler, backend, JudgeOptions())
+            boundary = Boundary(self.target, self.label, self.request, compiler, backend, options)
             judgement = boundary.call(self.args, self.kwargs)
             compiler.reset()
             self.before.rewind()
             assert judgement is not None, "the first call of a boundary is always judged"
             return judgement.verdict
 
-        return verdict_of(in_child(judge)) if isolated else judge()
+        return verdict_of(in_child(judge, seconds)) if isolated else judge()
 
-    def first_wrong_backend(self, *, isolated: bool = False) -> str:
+    @property
+    def hangs(self) -> bool:
+        """Return whether the call did not return."""
+        return self.verdict.sentence == NO_RETURN
+
+    def first_wrong_backend(self, *, isolated: bool = False, seconds: float = QUERY_SECONDS) -> str:
         """Climb the ladder eager, aot_eager, inductor: the first backend that fails is the guilty stage."""
-        lower = rungs_below(self.backend)
-        return next((name for name in lower if self.judged_with(name, isolated=isolated).failed), self.backend)
+        for backend in rungs_below(self.backend):
+            if self.judged_with(backend, isolated=isolated, seconds=seconds).failed:
+                return backend
+        return self.backend
+
+
+def options_for(aspect: str) -> JudgeOptions:
+    """Return the options of a judgement that looks for one aspect of a failure; others are not worth their time."""
+    if aspect not in aspect_names() or aspect == "exceptions":
+        return JudgeOptions()
+    return JudgeOptions(ignore=frozenset(aspect_names()) - {aspect, "exceptions"}, gradients=aspect == "gradients")
 
 
 def verdict_of(outcome: ChildOutcome[Verdict]) -> Verdict:
     """Return the verdict of a child; its death is a verdict too."""
     if outcome.value is not None:
         return outcome.value
-    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else "the call does not return"
+    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else NO_RETURN
     finding = Finding(VerdictKind.CRASH, "exceptions", "exception in the call", sentence)
     return Verdict(VerdictKind.CRASH, sentence, (finding,))
+
+
+def internal_error(statistics: CompileStatistics) -> Verdict | None:
+    """Return a verdict on a compiler that broke and left the call to eager; the program does not feel it."""
+    broke = next((event for event in statistics.events if event.kind == "internal_error"), None)
+    if broke is None:
+        return None
+    return Verdict(
+        VerdictKind.CRASH,
+        broke.what,
+        (Finding(VerdictKind.CRASH, "exceptions", "exception in the compiler", broke.what),),
+    )
 
 
 class FailureSession(JudgeSession):
@@ -95,6 +134,7 @@ class FailureSession(JudgeSession):
 
     isolated: every judgement happens in a forked child first; the program itself goes on with eager's results.
     seconds: of one judgement, after which this process, a child, ends; 0 for no limit.
+    gradients: judge them too; of a large model they take most of the time.
     """
 
     def __init__(
@@ -105,8 +145,9 @@ class FailureSession(JudgeSession):
         *,
         isolated: bool,
         seconds: float = 0.0,
+        gradients: bool = True,
     ) -> None:
-        super().__init__(compiler=compiler, backend=backend)
+        super().__init__(compiler=compiler, backend=backend, options=JudgeOptions(gradients=gradients))
         self.on_failure = on_failure
         self.isolated = isolated
         self.seconds = seconds
@@ -131,9 +172,11 @@ class FailureSession(JudgeSession):
         finally:
             self.judged += len(self.calls) - count
             failed = next((call for call in self.calls[count:] if call.verdict.failed), None)
-            if failed is not None and self.failure is None:
-                place = failed.boundary, failed.user_file, failed.user_line
-                failing = (target, request, args, kwargs, before, failed.verdict)
+            verdict = failed.verdict if failed is not None else internal_error(self.statistics())
+            seen = failed or (self.calls[-1] if self.calls else None)
+            if verdict is not None and seen is not None and self.failure is None:
+                place = seen.boundary, seen.user_file, seen.user_line
+                failing = (target, request, args, kwargs, before, verdict)
                 self._handle(FailingCall(*failing, self.compiler.name, self.backend, *place))
 
     def _call_in_child(
@@ -147,7 +190,8 @@ class FailureSession(JudgeSession):
         def judge() -> Verdict:
             with contextlib.suppress(Exception):  # the verdict holds it
                 super(FailureSession, self).call(target, request, args, kwargs)
-            return self.calls[-1].verdict
+            verdict = self.calls[-1].verdict
+            return verdict if verdict.failed else internal_error(self.statistics()) or verdict
 
         verdict = verdict_of(in_child(judge, self.seconds or QUERY_SECONDS))
         self.judged += 1

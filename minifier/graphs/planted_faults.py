@@ -29,13 +29,19 @@ def planted_faults() -> str:
 
 def _named(lowering: Callable[..., object], number: int) -> tuple[str, list[str]]:
     """Return an expression for a lowering, and the statements that it needs."""
-    for operator, known in LOWERINGS.items():
-        if known is lowering:
-            return f"lowering_of(torch.ops.{operator})", []
+    own = _own_lowering(lowering)
+    if own:
+        return own, []
     path = import_path(lowering)
     if path is not None:
         return path[1], [f"from {path[0]} import {path[1].split('.')[0]}"]
     return _from_source(lowering, f"fault_{number}")
+
+
+def _own_lowering(value: object) -> str:
+    """Return an expression for a lowering of ours, empty for anything else."""
+    known = (operator for operator, lowering in LOWERINGS.items() if lowering is value)
+    return next((f"lowering_of(torch.ops.{operator})" for operator in known), "")
 
 
 def _from_source(function: Callable[..., object], name: str) -> tuple[str, list[str]]:
@@ -64,6 +70,9 @@ def _binding(function: Callable[..., object], name: str, value: object) -> str:
         return f"import {value.__name__} as {name}" if known else f"{name} = {value.__name__}"
     if isinstance(value, (bool, int, float, str, type(None))):
         return f"{name} = {value!r}"
+    own = _own_lowering(value) if callable(value) else ""
+    if own:
+        return f"{name} = {own}"
     path = import_path(value)
     if path is None:
         text = str(value)

@@ -47,8 +47,8 @@ class PlumblineGraphs:
     def compile(
         self, graph: fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
     ) -> GraphProgram:
-        """Compile one graph with a named backend; raises what the compiler raises."""
-        options = options_of(request)
+        """Compile one graph with a named backend; raises what the compiler raises, errors of its own too."""
+        options = options_of(request).replace(strict=True)  # an error of ours is a failure, felt or not
         if backend == "triton":
             options = options.replace(kernel_language="triton")
         if after == "aot" and backend in ("inductor", "triton"):

@@ -84,15 +84,24 @@ def _copied(value: object) -> object:
     return value
 
 
-def subgraph(trace: Trace, keep: Collection[fx.Node], results: Sequence[fx.Node] | None = None) -> GraphCase:
+def subgraph(
+    trace: Trace,
+    keep: Collection[fx.Node],
+    results: Sequence[fx.Node] | None = None,
+    *,
+    watched: fx.Node | None = None,
+) -> GraphCase:
     """Return the case that computes the operators `keep` and takes everything else they read as recorded inputs.
 
     results: the nodes to give; by default those of the graph's own results that are kept, and every kept operator
     whose result nobody kept reads (else a compiler would drop it as dead).
+    watched: a node to give besides.
     """
     chosen = _closed(trace, keep)
     nodes = [n for n in trace.case.graph.graph.nodes if n in chosen]
     result_nodes = list(results) if results is not None else _results(trace, chosen, nodes)
+    if watched is not None and watched not in result_nodes:
+        result_nodes.append(watched)
     return _SubgraphBuilder(trace, chosen).build(nodes, result_nodes)
 
 
@@ -107,6 +116,27 @@ def cone_levels(node: fx.Node) -> list[list[fx.Node]]:
         sources = [_whole(source) for here in level for source in here.all_input_nodes]
         level = [s for s in dict.fromkeys(sources) if s not in seen and s.op.startswith("call_")]
     return levels
+
+
+def neighbours(node: fx.Node) -> list[fx.Node]:
+    """Return all operators of a graph, the nearest to `node` first: over those that read and those that are read."""
+    found = dict.fromkeys([_whole(node)])
+    for here in (waiting := list(found)):
+        around = [_whole(source) for source in here.all_input_nodes] + _readers(here)
+        near = [other for other in around if other.op.startswith("call_") and other not in found]
+        found.update(dict.fromkeys(near))
+        waiting.extend(dict.fromkeys(near))
+    apart = (op for op in node.graph.nodes if op.op.startswith("call_") and not is_part(op) and op not in found)
+    return [*found, *apart]
+
+
+def _readers(node: fx.Node) -> list[fx.Node]:
+    """Return the operators that read a node or a part of it."""
+    readers = list(node.users)
+    for user in readers:
+        if is_part(user):
+            readers.extend(user.users)
+    return [reader for reader in readers if not is_part(reader)]
 
 
 def _whole(node: fx.Node) -> fx.Node:

@@ -9,7 +9,7 @@ from plumbline.oracle.verdict import Finding
 
 from ..failure_signature import FailureSignature, SearchTarget, finding_signature
 from ..graphs.graph_case import GraphCase
-from ..graphs.subgraph import Trace, bypassed, cone_levels, record, settled_nodes, subgraph
+from ..graphs.subgraph import Trace, bypassed, cone_levels, neighbours, record, settled_nodes, subgraph
 from .graph_judge import GraphReport
 from .problem import Problem
 from .search import gallop, minimal_subset
@@ -103,14 +103,17 @@ def _cut_cone(problem: GraphProblem, trace: Trace, wrong: fx.Node) -> bool:
 
 
 def _cut_with_others(problem: GraphProblem, trace: Trace, wrong: fx.Node) -> bool:
-    """The wrong node is right within its own cone: find which other operators must be there for it to go wrong."""
-    own = cone_levels(wrong)[0][0]
-    others = [op for op in trace.case.ops() if op is not own]
+    """The wrong node is right within its own cone: find which other operators must be there for it to go wrong.
+
+    Its value stays an output: what reads it may hide the difference.  The operators near it are tried first.
+    """
+    others = neighbours(wrong)
+    own = others.pop(0)
 
     def with_others(chosen: Sequence[fx.Node]) -> GraphCase:
-        return subgraph(trace, [own, *chosen])
+        return subgraph(trace, [own, *chosen], watched=wrong)
 
-    needed = minimal_subset(others, lambda chosen: problem.fails(with_others(chosen)))
+    needed = minimal_subset(others, lambda chosen: problem.fails(with_others(chosen)), likely_first=True)
     return needed is not None and problem.attempt(with_others(needed))
 
 

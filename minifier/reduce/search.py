@@ -9,6 +9,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PREFIXES = 6
+"""Short prefixes, of 1 to 32 items, that are tried before long ones where they are likely to be enough."""
+
 
 def first_failing(low: int, high: int, fails: Callable[[int], bool]) -> int:
     """Return the smallest n in (low, high] that fails, by bisection; `high` fails and `low` does not."""
@@ -39,8 +42,24 @@ def gallop(high: int, fails: Callable[[int], bool], *, steps: int = 3) -> int | 
     return first_failing(below, high, fails)
 
 
-def minimal_subset(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T] | None:
+def _first_failing_from_below(high: int, fails: Callable[[int], bool], steps: int) -> int:
+    """Return the smallest n in 1..high that fails; tries 1, 2, 4, ... for `steps` tries and then bisects."""
+    below, here = 0, 1
+    for _ in range(steps):
+        if here >= high:
+            break
+        if fails(here):
+            return first_failing(below, here, fails)
+        below, here = here, here * 2
+    return first_failing(below, high, fails)
+
+
+def minimal_subset(
+    items: Sequence[T], fails: Callable[[Sequence[T]], bool], *, likely_first: bool = False
+) -> list[T] | None:
     """Return a small list of `items` that fails, in their order; None when no list that was tried fails.
+
+    likely_first: the first items are the likeliest to be needed, so short prefixes are tried before long ones.
 
     `items` as a whole is taken to fail and is tested last, only if nothing smaller was.  Finds the end of the
     shortest failing prefix, keeps that item, and goes on with the prefix before it (QuickXplain's idea): a set of k
@@ -63,7 +82,7 @@ def minimal_subset(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> 
         return True
 
     while rest and not (needed and fails_with(0)):
-        count = first_failing(0, len(rest), fails_with)
+        count = _first_failing_from_below(len(rest), fails_with, PREFIXES if likely_first else 0)
         needed.append(rest[count - 1])
         rest = rest[: count - 1]
     final = in_order(needed)

@@ -15,6 +15,8 @@ from .repro_script import Script
 
 RUN_SECONDS = 900.0
 """One run of a script: an import of torch and one compile."""
+HANG_SECONDS = 30.0
+"""One run of a script that does not return."""
 REPRODUCES = 1
 
 
@@ -88,7 +90,7 @@ def prove(written: ScriptFile, times: int, signature: FailureSignature) -> Proof
         script = written.write_to(Path(folder))
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/cache"}
         for number in range(times):
-            status, said = _run(script, environment, hang=signature.exception == "hang")
+            status, said = _run(script, environment, hang=signature.hangs)
             if not (status == REPRODUCES or (dead and status < 0)):
                 return Proof(False, number, f"run {number + 1} of {times} ends with status {status}: {said}")
     return Proof(True, times, "")
@@ -96,7 +98,7 @@ def prove(written: ScriptFile, times: int, signature: FailureSignature) -> Proof
 
 def _run(script: Path, environment: dict[str, str], *, hang: bool) -> tuple[int, str]:
     command = [sys.executable, script.name]
-    limit = 60.0 if hang else RUN_SECONDS
+    limit = HANG_SECONDS if hang else RUN_SECONDS
     try:
         done = subprocess.run(
             command, cwd=script.parent, env=environment, capture_output=True, text=True, timeout=limit, check=False

@@ -34,8 +34,13 @@ class FailureConditions:
 
 
 def find_conditions(ask: Ask, settings: SourceSettings) -> FailureConditions | None:
-    """Return the conditions under which a program fails, None when it does not."""
-    first = ask(settings)
+    """Return the conditions under which a program fails, None when it does not.
+
+    Gradients are judged last: of a large model they take most of the time, and most failures show without them.
+    """
+    first = ask(replace(settings, gradients=False))
+    if first.signature is None and not first.own_error:
+        first = ask(settings)
     if first.own_error:
         return None
     if first.signature is not None:

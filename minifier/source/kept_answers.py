@@ -63,7 +63,7 @@ class KeptAnswers:
 
     def _keep(self, key: str, report: RunReport) -> None:
         self.known[key] = report
-        late = report.signature is not None and report.signature.exception == "hang"
+        late = report.signature is not None and report.signature.hangs
         if self.file is not None and not late and (not self.file.exists() or self.file.stat().st_size < MOST_BYTES):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a", encoding="utf-8") as lines:

@@ -135,12 +135,12 @@ def _minified(
 def _hang_seconds(conditions: FailureConditions, seconds: float) -> float:
     """A hang costs the whole limit at each run; ten seconds are many times what a small program takes."""
     signature = conditions.report.signature
-    return min(seconds, 10.0) if signature is not None and signature.exception == "hang" else seconds
+    return min(seconds, 10.0) if signature is not None and signature.hangs else seconds
 
 
 def _script_seconds(signature: FailureSignature) -> float:
     """Return when a run of the script is called a hang: everything is loaded anew there, on any machine."""
-    return 30.0 if signature.exception == "hang" else 600.0
+    return 30.0 if signature.hangs else 600.0
 
 
 def installed_packages(case: SourceCase, folder: Path) -> tuple[str, ...]:

@@ -37,6 +37,36 @@ class DropWhatDidNotRun:
                 return
 
 
+LARGE = 16
+"""Whole numbers from here on are mostly how often or how many; a program with smaller ones runs sooner."""
+
+
+def shrink_large_numbers(problem: SourceProblem) -> None:
+    """Put 2 in the place of every large whole number, or of each one alone, else half of it as long as that fails."""
+    known = _large_numbers(problem.current)
+    if not known or problem.attempt(edited(problem.current, dict.fromkeys(known, _two))):
+        return
+    for number in sorted(known, key=lambda one: -known[one]):
+        if not problem.attempt(edited(problem.current, {number: _two})):
+            while number in _large_numbers(problem.current):
+                if not problem.attempt(edited(problem.current, {number: _half})):
+                    break
+
+
+def _large_numbers(case: SourceCase) -> dict[int, int]:
+    constants = ((number, getattr(node, "value", None)) for number, node in enumerate(numbered(case.tree())))
+    return {number: value for number, value in constants if type(value) is int and value >= LARGE}
+
+
+def _two(_node: ast.Constant) -> ast.Constant:
+    return ast.Constant(2)
+
+
+def _half(node: ast.Constant) -> ast.Constant:
+    assert isinstance(node.value, int)
+    return ast.Constant(node.value // 2)
+
+
 def _nothing(_node: object) -> None:
     return None
 

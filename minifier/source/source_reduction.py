@@ -17,7 +17,7 @@ from .inlining import imported_names, inlined
 from .kept_answers import KeptAnswers, kept_answers
 from .single_edits import SINGLE_EDITS
 from .source_case import SourceCase, is_program
-from .source_passes import EACH_EDIT, SourcePass, SourceProblem, drop_unread_names, quick_passes
+from .source_passes import EACH_EDIT, SourcePass, SourceProblem, drop_unread_names, quick_passes, shrink_large_numbers
 from .source_run import RunReport, SourceSettings
 from .warm_process import WarmProcess
 
@@ -142,6 +142,7 @@ class _SourceWork:
         try:
             if not self.problem.fails(self.problem.current):
                 raise UserError("the failure does not show again", why="the program is run in a fresh process", hint="")
+            self.problem.run((shrink_large_numbers,))
             reduce(self.problem, (quick,))
             self._inline_all(quick)
             self._all_edits()

@@ -16,14 +16,13 @@ from typing import Any
 
 import torch
 
-from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.harness.compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 from plumbline.oracle.harness.session import JudgeSession
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.scope import seed_everything
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
-from ..cases.failing_calls import FailureFound
+from ..cases.failing_calls import FailureFound, options_for
 from ..failure_signature import FailureSignature, finding_signature, signature_of
 
 STORM = "recompiles"
@@ -39,6 +38,7 @@ class SourceSettings:
     compiler, backend: under test.  seed: of every random generator.  folder: where the program's own modules are.
     threads: of torch's kernels, None as the machine has them.  seconds: until a run is called a hang.
     memory: bytes that one run may have.  sought: a failure to pass others by for.  trace: note the lines that run.
+    gradients: judge them too where no failure is sought.
     warm: the run finds the caches on disk as an equal run before it left them; else they are empty.
     repeat: runs of one candidate, until one fails.  preload: packages that the warm process imports once.
     """
@@ -52,6 +52,7 @@ class SourceSettings:
     memory: int = 0
     sought: FailureSignature | None = None
     trace: bool = False
+    gradients: bool = True
     warm: bool = False
     repeat: int = 1
     preload: tuple[str, ...] = ()
@@ -130,7 +131,7 @@ class SourceSession(JudgeSession):
     """Judges every call of a program, like others or not, and ends it at the first failure that is sought."""
 
     def __init__(self, settings: SourceSettings, phase: CompiledMark) -> None:
-        super().__init__(compiler=settings.compiler, backend=settings.backend, options=_only(settings.sought))
+        super().__init__(compiler=settings.compiler, backend=settings.backend, options=_options(settings))
         self.compiler = _WatchedCompiler(self.compiler, self)
         self.settings = settings
         self.phase = phase
@@ -186,13 +187,11 @@ class SourceSession(JudgeSession):
         self.found = self.found or report
 
 
-def _only(sought: FailureSignature | None) -> JudgeOptions:
+def _options(settings: SourceSettings) -> JudgeOptions:
     """Return the options of a judgement that looks for one aspect, or for all."""
-    if sought is None or sought.aspect not in aspect_names() or sought.is_exception:
-        return JudgeOptions()
-    return JudgeOptions(
-        ignore=frozenset(aspect_names()) - {sought.aspect, "exceptions"}, gradients=sought.aspect == "gradients"
-    )
+    if settings.sought is None:
+        return JudgeOptions(gradients=settings.gradients)
+    return options_for(settings.sought.aspect)
 
 
 def _counts(finding: Finding) -> bool:

@@ -22,7 +22,7 @@ from plumbline.compiler.base.errors import PlumblineError
 from plumbline.oracle.state.scope import seed_everything
 from plumbline.oracle.verdict import VerdictKind
 
-from ..cases.failing_calls import failing_call
+from ..cases.failing_calls import NO_RETURN, failing_call
 from ..failure_signature import FailureSignature
 from ..sandbox import in_child
 from .source_run import CompiledMark, RunReport, SourceSettings, run_source
@@ -44,6 +44,7 @@ class WarmProcess:
 
     def __init__(self, variables: Mapping[str, str | None] | None = None) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._variables = variables or {}
 
     def __enter__(self) -> Self:
@@ -61,6 +62,9 @@ class WarmProcess:
                 if pipe is not None:
                     pipe.close()
             self._process = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
 
     def ask(self, text: str, settings: SourceSettings) -> RunReport:
         """Run one program in a child of the warm process and return what fails in it."""
@@ -81,8 +85,10 @@ class WarmProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             chosen = {**os.environ, **self._variables}
+            # Ours, for the process is killed, and what is killed tidies nothing up.
+            self._folder = tempfile.TemporaryDirectory(prefix="plumbline-source-", ignore_cleanup_errors=True)
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _SERVE],
+                [sys.executable, "-c", _SERVE, self._folder.name],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None if os.environ.get("PLUMBLINE_MINIFIER_DEBUG") else subprocess.DEVNULL,
@@ -106,23 +112,23 @@ def _receive(pipe: IO[bytes]) -> object:
 
 
 def serve() -> None:
-    """Answer questions until the pipe is closed; the warm process' own end."""
+    """Answer questions until the pipe is closed; the warm process' own end, whose argument is its folder."""
     questions = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
     warmed: set[str] = set()
-    with tempfile.TemporaryDirectory(prefix="plumbline-source-", ignore_cleanup_errors=True) as folder:
-        while True:
-            try:
-                text, settings = _question(questions)
-            except EOFError:
-                return
-            if settings.compiler not in warmed:
-                warmed.add(settings.compiler)
-                _load(settings)
-            _send(answers, answered(folder, text, settings))
+    folder = sys.argv[1]
+    while True:
+        try:
+            text, settings = _question(questions)
+        except EOFError:
+            return
+        if settings.compiler not in warmed:
+            warmed.add(settings.compiler)
+            _load(settings)
+        _send(answers, answered(folder, text, settings))
 
 
 def _question(pipe: IO[bytes]) -> tuple[str, SourceSettings]:
@@ -192,7 +198,7 @@ def _answered_once(file: str, settings: SourceSettings) -> RunReport:
         return RunReport(None, str(error)[:300], own_error=str(error)[:300])
     if outcome.value is not None:
         return outcome.value
-    sentence = "the call does not return" if outcome.death == "hang" else f"the process ends by {outcome.death}"
+    sentence = NO_RETURN if outcome.death == "hang" else f"the process ends by {outcome.death}"
     if not phase.compiled:
         return RunReport(None, sentence, own_error=f"{sentence}, not in compiled code")
     signature = FailureSignature(VerdictKind.CRASH.value, "exceptions", "run", outcome.death)

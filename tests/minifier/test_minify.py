@@ -105,6 +105,29 @@ def test_a_node_is_minified_in_a_process_of_its_own(tmp_path):
     assert found.path == tmp_path / "repro.py"
 
 
+RAISING = """
+import torch
+from plumbline.testing import replace_lowering
+
+def refuse(call):
+    raise ValueError("refused")
+
+def test_net():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    with replace_lowering(torch.ops.aten.relu.default, refuse):
+        assert net(torch.randn(3, 4)).shape == (3, 2)
+"""
+
+
+@pytest.mark.slow
+def test_an_error_of_the_compiler_that_no_call_feels_is_minified_as_a_graph(tmp_path):
+    (tmp_path / "test_planted.py").write_text(RAISING)
+    found = minify_node("test_planted.py::test_net", out=tmp_path / "repro.py", folder=tmp_path)
+    assert (found.ops, found.unit, found.stage) == (1, "operators", "inductor"), found.sentence
+    assert "ValueError in the compile at the program:refuse" in found.sentence
+    assert "lowering 0: made a loop of aten.relu.default" in found.culprit
+
+
 @pytest.mark.slow
 def test_a_node_that_cannot_be_minified_gives_a_reason(tmp_path):
     found = minify_node("test_none.py::test_net", out=tmp_path / "repro.py", folder=tmp_path)
@@ -120,6 +143,37 @@ def test_a_wrong_backward_lowering_is_found_in_the_backward_graph(tmp_path, trus
     x = torch.randn(4, 4, requires_grad=True)
     with testing.replace_lowering(aten.cos.default, testing.lowering_of(aten.sin.default)):
         found = minify_call(lambda x: (x.sin() * 2).exp().sum(), (x,), out=tmp_path / "repro.py", proofs=1)
+    assert (found.stage, found.ops) == ("inductor", 1), found.sentence
+    assert "aten.cos.default" in (tmp_path / "repro.py").read_text()
+
+
+class Wave(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * torch.cos(ctx.saved_tensors[0])
+
+
+class WaveNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return Wave.apply(torch.tanh(self.inner(x))).sum()
+
+
+@pytest.mark.cc
+def test_the_backward_graph_of_a_module_is_captured_with_a_function_of_the_users(tmp_path, trusting):
+    """Its forward graph after capture calls what no script can name; the one after autograd does not."""
+    aten = torch.ops.aten
+    testing = pytest.importorskip("plumbline.testing", reason="needs the compiler")
+    with testing.replace_lowering(aten.cos.default, testing.lowering_of(aten.sin.default)):
+        found = minify_call(WaveNet(), (torch.randn(3, 4),), out=tmp_path / "repro.py", proofs=1)
     assert (found.stage, found.ops) == ("inductor", 1), found.sentence
     assert "aten.cos.default" in (tmp_path / "repro.py").read_text()
 

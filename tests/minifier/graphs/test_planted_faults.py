@@ -45,6 +45,17 @@ def test_a_function_of_a_test_travels_with_its_source_and_names():
     assert found[aten.relu.default].__code__.co_name == "shifted"
 
 
+def test_a_lowering_that_calls_one_of_ours_travels():
+    plain = lowering_of(aten.sin.default)
+
+    def calls_ours(call):
+        return plain(call)
+
+    with replace_lowering(aten.relu.default, calls_ours):
+        text = planted_faults()
+    assert list(carried_out(text)) == [aten.relu.default]
+
+
 def test_a_lowering_that_holds_an_object_cannot_travel():
     kept = object()
 

@@ -5,7 +5,7 @@ import torch
 from torch import fx
 
 from plumbline.minifier.graphs.graph_case import GraphCase, case_key, case_of
-from plumbline.minifier.graphs.subgraph import bypassed, cone_levels, record, rewritten, subgraph
+from plumbline.minifier.graphs.subgraph import bypassed, cone_levels, neighbours, record, rewritten, subgraph
 
 aten = torch.ops.aten
 
@@ -37,6 +37,24 @@ def test_results_are_kept_outputs_and_what_nobody_reads():
     case = case_from(chain, torch.randn(3))
     part = subgraph(record(case), [node(case, "sin"), node(case, "exp")])
     assert len(part.run(*part.fresh_inputs())) == 2
+
+
+def test_a_watched_value_is_a_result_besides():
+    case = case_from(chain, torch.randn(3))
+    part = subgraph(record(case), [node(case, "sin"), node(case, "cos")], watched=node(case, "sin"))
+    assert len(part.run(*part.fresh_inputs())) == 2
+
+
+def test_neighbours_are_those_read_and_those_that_read_the_nearest_first():
+    def two(x):
+        near = torch.split(x.sin(), 2)[0].cos()
+        return torch.tan(near + 1), torch.exp(torch.ones(2))
+
+    case = case_from(two, torch.arange(4.0))
+    names = [other.name for other in neighbours(node(case, "cos"))]
+    assert names[:3] in (["cos", "split", "add"], ["cos", "add", "split"])
+    assert set(names[3:5]) == {"sin", "tan"}
+    assert set(names[5:]) == {op.name for op in case.ops()} - set(names[:5])
 
 
 def test_values_are_recorded_before_a_later_write():

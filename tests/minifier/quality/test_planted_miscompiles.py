@@ -41,6 +41,25 @@ def test_planted_fault_is_minimal_in_few_queries(fault, size):
     assert found.signature.matches(again.signature)
 
 
+def test_a_pair_that_is_apart_is_found_from_near_to_far():
+    """The later operators hide the first wrong value; without its own output every prefix but the whole is right."""
+    gm, inputs = layers(600)
+    compiled = 0
+
+    def compile_graph(graph: fx.GraphModule, values):
+        nonlocal compiled
+        compiled += sum(node.op == "call_function" for node in graph.graph.nodes)
+        return backend(FAULTS["far"])(graph, values)
+
+    case = case_of(gm, inputs)
+    first = judge_case(case, compile_graph, RULES["aot"])
+    compiled = 0
+    found = reduce_graph(case, first, compile_graph, RULES["aot"])
+    assert len(found.case) == LEAST_OPS["far"], targets(found.case)
+    assert found.queries <= MOST_QUERIES["far"], found.log
+    assert compiled < 800
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_result_is_one_minimal(fault):
     """No operator of the result can be left out: each smaller graph is right under the faulty backend."""

@@ -46,8 +46,24 @@ def test_minimal_subset_is_exactly_the_needed_items(count, data):
     assert asked <= (len(needed) + 1) * (count.bit_length() + 1) + 1
 
 
+@given(st.integers(1, 60), st.data())
+def test_minimal_subset_tries_short_prefixes_first_where_they_are_likely(count, data):
+    items = list(range(count))
+    needed = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=min(count, 4)))
+    asked = []
+
+    def fails(chosen):
+        asked.append(len(chosen))
+        return needed <= set(chosen)
+
+    assert minimal_subset(items, fails, likely_first=True) == sorted(needed)
+    if max(needed) < 32:
+        assert max(asked) <= 2 * (max(needed) + 1)
+
+
 def test_minimal_subset_of_what_never_fails_is_none():
     assert minimal_subset(list("abcdef"), lambda chosen: False) is None
+    assert minimal_subset(list("abcdef"), lambda chosen: False, likely_first=True) is None
 
 
 @given(st.sets(st.frozensets(st.integers(0, 7), min_size=1), min_size=1))

@@ -14,6 +14,20 @@ def test_a_failure_at_every_run_is_judged_on_one_thread_without_conditions():
     assert (found.sentence, found.settings.threads, found.settings.repeat) == ("", 1, 1)
 
 
+def test_gradients_are_judged_only_where_all_else_is_right():
+    asked = []
+
+    def ask(settings, needed):
+        asked.append(settings.gradients)
+        return BAD if settings.gradients or not needed else GOOD
+
+    assert find_conditions(lambda settings: ask(settings, needed=True), SETTINGS).sentence == ""
+    assert asked[:2] == [False, True]
+    asked.clear()
+    assert find_conditions(lambda settings: ask(settings, needed=False), SETTINGS).sentence == ""
+    assert asked[0] is False
+
+
 def test_a_failure_of_several_threads_keeps_them():
     found = find_conditions(lambda settings: GOOD if settings.threads == 1 else BAD, SETTINGS)
     assert found.settings.threads is None

@@ -4,7 +4,13 @@ from plumbline.minifier.reduce.engine import reduce
 from plumbline.minifier.reduce.problem import Problem, Questions
 from plumbline.minifier.source.single_edits import SINGLE_EDITS
 from plumbline.minifier.source.source_case import SourceCase, is_program, source_case
-from plumbline.minifier.source.source_passes import EACH_EDIT, DropWhatDidNotRun, drop_unread_names, quick_passes
+from plumbline.minifier.source.source_passes import (
+    EACH_EDIT,
+    DropWhatDidNotRun,
+    drop_unread_names,
+    quick_passes,
+    shrink_large_numbers,
+)
 
 
 def problem(text: str, fails) -> Problem[SourceCase, bool]:
@@ -45,6 +51,15 @@ def test_what_did_not_run_goes_in_one_question():
     DropWhatDidNotRun(lambda _: frozenset({1, 2, 3, 6}))(found)
     assert found.current.text == "def f():\n    a()\n    if b:\n        pass\nf()\n"
     assert found.queries == 1
+
+
+def test_large_numbers_are_small_after_one_question_or_else_one_by_one():
+    found = problem("f(100, 333, 7)", lambda case: "f(" in case.text)
+    shrink_large_numbers(found)
+    assert (found.current.text, found.queries) == ("f(2, 2, 7)\n", 1)
+    found = problem("f(100, 333, 7)", lambda case: eval(case.text, {"f": lambda a, b, c: a >= 40}))
+    shrink_large_numbers(found)
+    assert found.current.text == "f(50, 2, 7)\n"
 
 
 def test_names_that_nobody_reads_go_together_with_what_they_alone_read():
