@@ -287,7 +287,7 @@ class _Lowering:
             name = self.writer.fresh(node.name if single else f"{node.name}_{number}")
             names.append(name)
             arguments.append(self._whole(name, fake))
-        mutated = self._mutated(node, args)
+        mutated, shared = (_named(args, places) for places in ((facts.mutates, facts.aliases) if facts else ((), ())))
         # an operator without facts may do anything; one without readers is there for its error
         unread = not listed or not (node in self.needed or may_be_dropped(node))
         ordered = facts is None or unread or is_random(node.target) or is_mutating(node.target)
@@ -301,7 +301,7 @@ class _Lowering:
                 single,
                 ordered,
                 mutated,
-                (),
+                shared,
                 self.writer.origins,
                 tuple(
                     fake.dtype if isinstance(fake, torch.Tensor) and not is_workspace(node.target, number) else None
@@ -311,12 +311,6 @@ class _Lowering:
             )
         )
         self.values[node] = arguments[0] if single else tuple(arguments)
-
-    def _mutated(self, node: fx.Node, args: Sequence[object]) -> tuple[str, ...]:
-        facts = facts_of(node.target)
-        if facts is None:
-            return ()
-        return tuple(arg.name for n in facts.mutates if n < len(args) and isinstance(arg := args[n], Ref))
 
     def _refer(self, given: object) -> object:
         """Return given with names of real tensors for nodes; views are made real here, once."""
@@ -364,6 +358,11 @@ class _Lowering:
         )
         self.views[node] = names
         return names
+
+
+def _named(args: Sequence[object], places: Sequence[int]) -> tuple[str, ...]:
+    """Return the tensors that a call is given at these places."""
+    return tuple(arg.name for n in places if n < len(args) and isinstance(arg := args[n], Ref))
 
 
 def _example(given: object) -> object:
