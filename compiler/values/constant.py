@@ -324,7 +324,7 @@ class Known(KnownObject):
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test flags and text."""
         if isinstance(self.value, enum.Enum) and not item.is_constant():
-            self.refuse(ctx, "membership test", lambda value: None in value)
+            self.refuse(ctx, "membership test", operator.contains, item)
         if isinstance(self.value, enum.Enum):
             for member in (self, item):
                 if isinstance(member, Known):

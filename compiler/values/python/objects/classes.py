@@ -2,6 +2,7 @@
 
 import collections
 import enum
+import operator
 import types
 import weakref
 from collections.abc import Callable
@@ -244,7 +245,7 @@ class ClassValue(KnownObject):
         if answer is not None:
             return answer.truth(ctx)
         if not item.is_constant():
-            self.refuse(ctx, "membership test", lambda value: None in value)
+            self.refuse(ctx, "membership test", operator.contains, item)
         return bool(fold(ctx, lambda: item.constant() in self.kind).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
