@@ -287,7 +287,9 @@ class _Lowering:
             name = self.writer.fresh(node.name if single else f"{node.name}_{number}")
             names.append(name)
             arguments.append(self._whole(name, fake))
-        mutated, shared = (_named(args, places) for places in ((facts.mutates, facts.aliases) if facts else ((), ())))
+        mutates = facts.mutates if facts is not None else ()
+        views = [n for n in facts.aliases if n not in mutates] if facts is not None else []
+        mutated, shared = _named(args, mutates), _named(args, views)
         # an operator without facts may do anything; one without readers is there for its error
         unread = not listed or not (node in self.needed or may_be_dropped(node))
         ordered = facts is None or unread or is_random(node.target) or is_mutating(node.target)

@@ -122,7 +122,11 @@ def _ballast() -> tuple[object, ...]:
 
 
 def _place(finding: Finding) -> tuple[str, str, str]:
-    return finding.aspect, finding.where, finding.sentence.partition(": ")[0]
+    """Return the part of what a call left that differs; inside of it another letter of an address may come first."""
+    path = finding.sentence.partition(f"({finding.where})")[2]
+    part = re.match(r"\[[^]]*\]|\.\w+|", path)
+    assert part is not None
+    return finding.aspect, finding.where, part.group()
 
 
 def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> list[CallRecord] | None:
