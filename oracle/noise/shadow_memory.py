@@ -49,13 +49,15 @@ def shadow_view(lanes: Tensor, dtype: torch.dtype, tensor: Tensor) -> Tensor | N
 
 
 class Shadow(Protocol):
-    """What lanes hold for one real storage.  alive: whether that is still there; size_bytes: of it."""
+    """What lanes hold for one real storage."""
 
     @property
-    def alive(self) -> StorageWeakRef: ...  # noqa: D102 - said above
+    def alive(self) -> StorageWeakRef:
+        """Whether the storage is still there."""
 
     @property
-    def size_bytes(self) -> int: ...  # noqa: D102 - said above
+    def size_bytes(self) -> int:
+        """The size of the storage."""
 
 
 AnyShadow = TypeVar("AnyShadow", bound=Shadow)
