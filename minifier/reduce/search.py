@@ -43,15 +43,10 @@ def gallop(high: int, fails: Callable[[int], bool], *, steps: int = 3) -> int | 
 
 
 def _first_failing_from_below(high: int, fails: Callable[[int], bool], steps: int) -> int:
-    """Return the smallest n in 1..high that fails; tries 1, 2, 4, ... for `steps` tries and then bisects."""
-    below, here = 0, 1
-    for _ in range(steps):
-        if here >= high:
-            break
-        if fails(here):
-            return first_failing(below, here, fails)
-        below, here = here, here * 2
-    return first_failing(below, high, fails)
+    """Return the smallest n in 1..high that fails, where `high` is known to; tries as `gallop` does."""
+    found = gallop(high, lambda n: n >= high or fails(n), steps=steps)
+    assert found is not None
+    return found
 
 
 def minimal_subset(

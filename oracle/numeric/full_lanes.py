@@ -73,7 +73,8 @@ class FullLanes:
             wanted = tuple(key for key in others if depth != "rounded" or ("replicas", key) in self._made)
         self._asked += 1
         for key in wanted:
-            self._made[depth, key], self._eager[key] = {}, {}
+            self._made[depth, key] = {}
+            self._eager.setdefault(key, {})  # lanes of another depth may still be asked for
         for number, shadow in enumerate(self._parts(depth)):
             self._run(shadow, wanted, self._keeper(shadow, depth, path, first=not number))
             self.reasons.extend(reason for reason in shadow.untrusted[:3] if reason not in self.reasons)
