@@ -7,7 +7,10 @@ compiler, so that there is something to find: in `graphs` our own with tanh lowe
 a global. At random moments, `--kill` times, a node's process is killed with SIGKILL.
 
 The two campaigns are processes that advance in turns, a slice of programs each, so that what else the machine does
-meets both: slice n of one beside slice n of the other, and who begins alternates. Only the one whose turn it is runs.
+meets both: slice n of one beside slice n of the other, and who begins alternates. Only the one whose turn it is runs:
+the nodes of the cluster are stopped (SIGSTOP) in the turns of the serial one. The nodes watch themselves less often
+than Dask does by default, see QUIET: as docs/tutorial-fuzzing.md says to start them. Each campaign begins with an empty
+cache of kernels.
 Printed: the findings and rows of both, seconds and processor seconds of each slice, the ratio of the whole
 campaigns (the imports of new workers included), and the median of the slices' ratios. Exits 1 where findings, verdicts
 or rows differ, or where a planned kill was not made.
@@ -24,13 +27,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import dask
+import psutil
 from distributed import LocalCluster
 
 from plumbline.fuzz import recorded_campaign
@@ -45,6 +49,8 @@ PLANTED = {
 }
 """What is tested in each mode: a compiler and its backend."""
 SLICES = 10
+QUIET = {"worker.profile.enabled": False, "admin.tick.interval": "500ms", "worker.memory.monitor-interval": "2s"}
+"""Settings of Dask, of what its nodes do beside their tasks: by default they look every 10, 20 and 100 ms."""
 
 
 def main() -> int:
@@ -60,12 +66,15 @@ def main() -> int:
     if asked.play is not None:
         return play(asked)
     dask.config.set({f"distributed.comm.timeouts.{name}": "300s" for name in ("connect", "tcp")})  # a busy machine
+    dask.config.set({f"distributed.{name}": value for name, value in QUIET.items()})
     with (
         tempfile.TemporaryDirectory() as folder,
-        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(
+            2, threads_per_worker=1, dashboard_address=None, env=empty_cache(Path(folder) / "cluster")
+        ) as cluster,
     ):
         place = cluster.scheduler_address.replace("tcp", "dask")
-        serial, together = Turns(Path(folder) / "serial", ""), Turns(Path(folder) / "cluster", place)
+        serial, together = Turns(Path(folder) / "serial", ""), Turns(Path(folder) / "cluster", place, cluster)
         killed = in_turns(serial, together, Killer(cluster, asked.kill, random.Random(asked.seed)))
         same = compared(serial, together)
     print(f"workers killed: {killed} of {asked.kill}")
@@ -76,31 +85,47 @@ def main() -> int:
 class Turns:
     """A campaign in a process of its own, which advances by a slice at a time.
 
-    slices: programs so far, wall seconds and processor seconds of each slice.
+    cluster: whose nodes run in its turns only.  slices: programs so far, wall seconds and processor seconds of each
+    slice.
     """
 
     folder: Path
     engine: str
+    cluster: LocalCluster | None = None
     slices: list[tuple[int, float, float]] = field(default_factory=list)
     process: Any = None
 
     def start(self) -> None:
         """Start the process; it waits for its first turn."""
         command = [sys.executable, __file__, *sys.argv[1:], "--play", str(self.folder), "--engine", self.engine]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = {**os.environ, **empty_cache(self.folder)}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         assert self._line() == "ready"
 
     def advance(self) -> bool:
         """Let it run a slice; return whether the campaign goes on after it."""
+        self._let_nodes(signal.SIGCONT)
         started, before = time.monotonic(), processor_seconds()
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
         word, _, count = self._line().partition(" ")
         self.slices.append((int(count), time.monotonic() - started, processor_seconds() - before))
+        if word != "end":  # else they are ended soon
+            self._let_nodes(signal.SIGSTOP)
         print(f"{self.folder.name}: {count} programs, {self.slices[-1][1]:.0f} s", file=sys.stderr, flush=True)
         if word == "end":
             assert self.process.wait() == 0
         return word != "end"
+
+    def _let_nodes(self, what: signal.Signals) -> None:
+        """Stop the nodes and all that they have started, or let them go on."""
+        for node in self.cluster.workers.values() if self.cluster is not None else ():
+            with suppress(psutil.NoSuchProcess):  # it was killed, and the next one is on its way
+                process = psutil.Process(node.pid)
+                for one in (process, *process.children(recursive=True)):
+                    one.send_signal(what)
 
     def _line(self) -> str:
         line = self.process.stdout.readline().strip()
@@ -192,6 +217,11 @@ def compared(serial: Turns, together: Turns) -> bool:
     same = facts(serial.report) == facts(together.report) and rows_of(serial.folder) == rows_of(together.folder)
     print("findings, verdicts and rows are the same" if same else "they differ")
     return same
+
+
+def empty_cache(folder: Path) -> dict[str, str]:
+    """Return the setting with which a campaign finds no kernel that an earlier one has built."""
+    return {"PLUMBLINE_CACHE_DIRECTORY": f"{folder}-cache"}
 
 
 def processor_seconds() -> float:

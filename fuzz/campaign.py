@@ -4,7 +4,8 @@ Example `number` of seed `s` is drawn by a generator of its own, so that any exa
 and a campaign that was cut short goes on where it was (`CampaignReport.next_number`).
 
 Examples come in rounds of ROUND: what was found before a round is left out of all its examples. The examples of a round
-do not depend on each other, so they may be tried side by side by an engine, and the findings are the same.
+do not depend on each other, so they may be tried side by side by an engine, and the findings are the same. An engine
+begins the next round while one ends, and throws that away where something new was found.
 """
 
 import time
@@ -22,10 +23,10 @@ from plumbline.oracle.verdict import Verdict, VerdictKind
 from .corpus import save
 from .coverage.lead import Lead, LedDraw
 from .culprits import culprit_name
-from .drawn_trial import DrawnTrial, GivenTrial, workshop_of
+from .drawn_trial import DrawnTrial, GivenTrial, RoundsAhead, workshop_of
 from .findings import FuzzSignature, TrialResult
 from .fuzzers import Fuzzer
-from .isolation import Workshop
+from .isolation import Involved, Workshop
 from .shrinker import ShrinkBudget, same_failure, shrink
 
 ROUND = 20
@@ -167,7 +168,7 @@ def run_campaign(
         report.interrupted = True
         hunt.keep_unshrunk()
     finally:
-        hunt.workshop.close()
+        hunt.close()
     report.seconds = before + time.monotonic() - started
     return report
 
@@ -192,6 +193,7 @@ class _Hunt:
         self.mode, self.compiler, self.options, self.report = mode, compiler, options, report
         self.on_failure, self.engine = on_failure, engine
         self.workshop = workshop_of(mode, compiler)
+        self.ahead = RoundsAhead(engine, self._task) if engine is not None else None
         self.shrinking: TrialResult | None = None
         self.led: dict[int, LedDraw | None] = {}
 
@@ -210,16 +212,25 @@ class _Hunt:
         if report.lead is not None:
             plan = [*report.lead.plan(report.seed, numbers)]
         self.led = dict(zip(numbers, plan, strict=True))
-        if self.engine is None:
+        if self.engine is None or self.ahead is None:
             for number, led in self.led.items():
                 yield number, self.workshop.try_drawn(f"{report.seed}:{number}", avoided, report.backend, led)
-            return
-        tasks = (
-            DrawnTrial(self.mode.name, self.compiler, report.backend, f"{report.seed}:{number}", avoided, led)
-            for number, led in self.led.items()
-        )
-        with closing(self.engine.results(tasks)) as results:
-            yield from zip(numbers, results, strict=True)
+        elif report.lead is not None:  # what the next round draws follows from what this one reached
+            tasks = (self._task(number, avoided, led) for number, led in self.led.items())
+            with closing(self.engine.results(tasks)) as results:
+                yield from zip(numbers, results, strict=True)
+        else:
+            yield from zip(numbers, self.ahead.results(numbers, avoided), strict=True)
+
+    def _task(self, number: int, avoided: Involved, led: LedDraw | None = None) -> DrawnTrial:
+        seed = f"{self.report.seed}:{number}"
+        return DrawnTrial(self.mode.name, self.compiler, self.report.backend, seed, avoided, led)
+
+    def close(self) -> None:
+        """End the processes of the hunt, and what an engine began for it."""
+        self.workshop.close()
+        if self.ahead is not None:
+            self.ahead.close()
 
     def take(self, number: int, trial: TrialResult) -> None:
         """Count the result of an example; shrink and report what fails in a new way."""

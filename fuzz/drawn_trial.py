@@ -1,10 +1,13 @@
 """Examples of a campaign as tasks for an engine: drawn, or given, and tried wherever the task runs."""
 
+import itertools
 import pickle
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from plumbline.minifier.engines.task import Bench
+from plumbline.minifier.engines.engine_places import Engine
+from plumbline.minifier.engines.task import Bench, Task
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 
 from .coverage.lead import LedDraw
@@ -45,6 +48,35 @@ class GivenTrial:
     def run(self, bench: Bench) -> TrialResult:
         """Return the result; the child process that tries it is kept for the next one."""
         return _kept_workshop(bench, self.fuzzer, self.compiler).try_one(self.example, self.backend)
+
+
+class RoundsAhead:
+    """The examples of one round after the other, by an engine that begins the next round while this one ends.
+
+    What is known to fail is left out of a whole round, so what was begun ahead counts only where nothing new was found;
+    else it is thrown away.  task: of an example's number, and of what is left out.
+    """
+
+    def __init__(self, engine: Engine, task: Callable[[int, Involved], Task]) -> None:
+        self._engine, self._task = engine, task
+        self._results: Generator[Any, None, None] | None = None
+        self._following: tuple[int, Involved] | None = None
+
+    def results(self, numbers: range, avoided: Involved) -> Generator[TrialResult, None, None]:
+        """Yield the results of the examples of a round."""
+        if self._results is None or self._following != (numbers.start, avoided):
+            self.close()
+            self._results = self._engine.results(self._task(at, avoided) for at in itertools.count(numbers.start))
+        for number in numbers:
+            trial: TrialResult = next(self._results)
+            self._following = number + 1, avoided
+            yield trial
+
+    def close(self) -> None:
+        """Throw away what was begun."""
+        if self._results is not None:
+            self._results.close()
+            self._results = None
 
 
 def workshop_of(mode: Fuzzer, compiler: CompilerUnderTest) -> Workshop:

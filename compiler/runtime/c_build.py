@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import tempfile
 import time
@@ -23,6 +24,8 @@ from .toolchain import Toolchain, compile_c, find_toolchain
 
 ABI = "1"  # raise when the way generated code is called changes
 _LOADED: dict[str, ctypes.CDLL] = {}
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+"""The user's files and lines: the code is the same when they move, or when another file has the same function."""
 
 
 @lru_cache(maxsize=8)
@@ -46,7 +49,7 @@ def build(
     """
     toolchain = toolchain_for(options)
     toolchain = replace(toolchain, flags=(*toolchain.flags, *flags))
-    key = key_of(ABI, torch.__version__, toolchain.identity, " ".join(toolchain.flags), text)
+    key = key_of(ABI, torch.__version__, toolchain.identity, " ".join(toolchain.flags), _COMMENT.sub("", text))
     loaded = _LOADED.get(key)
     if loaded is not None:
         return loaded

@@ -1,6 +1,7 @@
 """Workers on this machine: processes that a single thread feeds."""
 
 import os
+import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ from .worker_process import WorkerDied, WorkerProcess
 MOST_LOSSES = 5
 """Workers that one task may lose before it is taken for the cause."""
 
+GRACE_SECONDS = 5.0
+"""How long a worker may go on with a task that nobody wants any more: a new worker takes as long to import torch."""
+
 AHEAD = 4
 """Tasks for each worker that are taken before the oldest result is there: a slow task must not stop the others."""
 
@@ -24,12 +28,14 @@ class _OpenCall:
     """One call of results(): several may be open at once, for a result may raise questions of its own.
 
     running: tasks that workers have.  lost: those whose worker died.  done: results that wait for their turn.
+    closed: when the call was closed, None while it is open; see GRACE_SECONDS.
     """
 
     running: int = 0
     lost: deque[tuple[int, Task]] = field(default_factory=deque)
     done: dict[int, Any] = field(default_factory=dict)
     losses: Counter[int] = field(default_factory=Counter)
+    closed: float | None = None
 
     @property
     def pending(self) -> int:
@@ -82,7 +88,7 @@ class LocalEngine:
                 if self._busy:
                     self._take_answers()
         finally:
-            self._drop(stream)
+            stream.closed = time.monotonic()
 
     def _give(self, stream: _OpenCall, number: int, task: Task) -> None:
         worker = self._idle.pop() if self._idle else WorkerProcess()
@@ -94,20 +100,24 @@ class LocalEngine:
             self._lose(worker)
 
     def _take_answers(self) -> None:
-        """Wait until a worker has answered or died, whichever stream its task is of."""
+        """Wait until a worker has answered, died or had its grace, whichever stream its task is of."""
         by_connection = {worker.connection: worker for worker in self._busy}
-        for ready in wait(list(by_connection)):
+        closed = [stream.closed for stream, _, _ in self._busy.values() if stream.closed is not None]
+        grace = max(0.0, min(closed) + GRACE_SECONDS - time.monotonic()) if closed else None
+        for ready in wait(list(by_connection), grace):
             worker = by_connection[ready]  # type: ignore[index]  # these are connections
             try:
                 answer = worker.receive()
             except WorkerDied:
                 self._lose(worker)
             except RuntimeError:
-                self._free(worker)
-                raise
+                stream, _ = self._free(worker)
+                if stream.closed is None:
+                    raise
             else:
                 stream, number = self._free(worker)
                 stream.done[number] = answer
+        self._end_late_ones()
 
     def _free(self, worker: WorkerProcess) -> tuple[_OpenCall, int]:
         stream, number, _ = self._busy.pop(worker)
@@ -120,16 +130,20 @@ class LocalEngine:
         stream, number, task = self._busy.pop(worker)
         worker.close()
         stream.running -= 1
+        if stream.closed is not None:
+            return
         stream.losses[number] += 1
         if stream.losses[number] >= MOST_LOSSES:
             raise too_many_losses(task)
         stream.lost.append((number, task))
 
-    def _drop(self, stream: _OpenCall) -> None:
-        """End the workers that have tasks whose results nobody wants."""
-        for worker in [worker for worker, (owner, _, _) in self._busy.items() if owner is stream]:
-            del self._busy[worker]
-            worker.close()
+    def _end_late_ones(self) -> None:
+        """End the workers whose tasks nobody wants and that had their grace."""
+        over = time.monotonic() - GRACE_SECONDS
+        for worker, (stream, _, _) in list(self._busy.items()):
+            if stream.closed is not None and stream.closed <= over:
+                del self._busy[worker]
+                worker.close()
 
 
 def too_many_losses(task: Task) -> UserError:

@@ -62,6 +62,20 @@ def test_a_kernel_is_built_once_and_then_found(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.cc
+@pytest.mark.usefixtures("fresh")
+def test_a_kernel_is_found_when_its_lines_have_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options(cache_directory=str(tmp_path))
+    told = []
+    for line, answer in ((3, 7), (90, 7), (90, 8)):
+        monkeypatch.setattr(c_build, "_LOADED", {})
+        text = f"/* user.py:{line}\n   x * {line} */\nint answer(void) {{ return {answer}; /* user.py:{line} */ }}\n"
+        with recording() as events:
+            library = c_build.build(text, {}, "moved", 1, options)
+        told += [(event.cached, library.answer()) for event in events if isinstance(event, KernelBuilt)]
+    assert told == [(False, 7), (True, 7), (False, 8)]
+
+
+@pytest.mark.cc
 @pytest.mark.slow
 def test_a_fresh_process_finds_the_kernel(tmp_path: Path) -> None:
     code = """

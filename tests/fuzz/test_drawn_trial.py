@@ -1,6 +1,7 @@
 """A campaign on an engine: what it finds, shrinks and counts is that of a campaign in one process."""
 
 from plumbline.fuzz.campaign import CampaignSettings, run_campaign
+from plumbline.fuzz.drawn_trial import RoundsAhead
 from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.minifier.engines.local_engine import LocalEngine
 from support.planted_faults import FreezingCompiler
@@ -18,3 +19,29 @@ def test_an_engine_finds_and_shrinks_what_one_process_does():
         together = run_campaign(find_fuzzer("guards"), FreezingCompiler("SCALE"), "eager", settings, engine=engine)
     assert facts(together) == facts(alone)
     assert alone.shrink_tries
+
+
+class CountedCalls:
+    """An engine whose tasks are their own results; it counts the calls and those that are open."""
+
+    def __init__(self):
+        self.calls = self.open = 0
+
+    def results(self, tasks):
+        self.calls += 1
+        self.open += 1
+        try:
+            yield from tasks
+        finally:
+            self.open -= 1
+
+
+def test_a_round_that_was_begun_ahead_counts_only_where_nothing_new_was_found():
+    engine = CountedCalls()
+    ahead = RoundsAhead(engine, lambda number, avoided: (number, avoided))
+    asked = [(range(3), ()), (range(3, 6), ()), (range(6, 9), (("mul",),)), (range(20, 22), (("mul",),))]
+    for numbers, avoided in asked:
+        assert list(ahead.results(numbers, avoided)) == [(number, avoided) for number in numbers]
+    assert (engine.calls, engine.open) == (3, 1)
+    ahead.close()
+    assert engine.open == 0

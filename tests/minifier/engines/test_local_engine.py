@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.minifier.engines import local_engine
 from plumbline.minifier.engines.local_engine import AHEAD, MOST_LOSSES, LocalEngine
 from support.engine_tasks import Deadly, Kept, Raising, Square
 
@@ -64,6 +65,16 @@ def test_results_that_are_not_wanted_leave_no_answers_behind():
         with closing(engine.results([Square(1), Square(2, 5.0), Square(3)])) as results:
             assert next(results) == 1
         assert list(engine.results([Square(5), Square(6)])) == [25, 36]
+
+
+@pytest.mark.parametrize(("seconds", "served_on"), [(0.3, True), (60.0, False)])
+def test_a_worker_may_finish_what_nobody_wants_if_that_is_soon(monkeypatch, seconds, served_on):
+    monkeypatch.setattr(local_engine, "GRACE_SECONDS", 1.0)
+    with LocalEngine(1) as engine:
+        with closing(engine.results([Kept("a"), Square(2, seconds)])) as results:
+            worker, count = next(results)
+        ((after, _),) = engine.results([Kept("a")])
+        assert (count, after == worker) == (1, served_on)
 
 
 def test_a_worker_keeps_what_tasks_ask_for():
