@@ -220,7 +220,9 @@ class _Hunt:
             with closing(self.engine.results(tasks)) as results:
                 yield from zip(numbers, results, strict=True)
         else:
-            yield from zip(numbers, self.ahead.results(numbers, avoided), strict=True)
+            programs = report.examples / max(1, first)  # of an example
+            last = report.examples + programs * len(numbers) >= self.options.examples
+            yield from zip(numbers, self.ahead.results(numbers, avoided, last=last), strict=True)
 
     def _task(self, number: int, avoided: Involved, led: LedDraw | None = None) -> DrawnTrial:
         seed = f"{self.report.seed}:{number}"

@@ -1,6 +1,5 @@
 """Examples of a campaign as tasks for an engine: drawn, or given, and tried wherever the task runs."""
 
-import itertools
 import pickle
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -50,6 +49,10 @@ class GivenTrial:
         return _kept_workshop(bench, self.fuzzer, self.compiler).try_one(self.example, self.backend)
 
 
+BEYOND = 2
+"""Examples of the next round for each worker that are begun while a round ends."""
+
+
 class RoundsAhead:
     """The examples of one round after the other, by an engine that begins the next round while this one ends.
 
@@ -61,16 +64,26 @@ class RoundsAhead:
         self._engine, self._task = engine, task
         self._results: Generator[Any, None, None] | None = None
         self._following: tuple[int, Involved] | None = None
+        self._until = 0
 
-    def results(self, numbers: range, avoided: Involved) -> Generator[TrialResult, None, None]:
-        """Yield the results of the examples of a round."""
+    def results(self, numbers: range, avoided: Involved, *, last: bool = False) -> Generator[TrialResult, None, None]:
+        """Yield the results of the examples of a round; last: no other round is begun."""
+        self._until = numbers.stop + (0 if last else BEYOND * self._engine.workers)
         if self._results is None or self._following != (numbers.start, avoided):
             self.close()
-            self._results = self._engine.results(self._task(at, avoided) for at in itertools.count(numbers.start))
+            self._results = self._engine.results(self._tasks(numbers.start, avoided))
         for number in numbers:
             trial: TrialResult = next(self._results)
             self._following = number + 1, avoided
             yield trial
+
+    def _tasks(self, number: int, avoided: Involved) -> Generator[Task | None, None, None]:
+        while True:
+            if number < self._until:
+                yield self._task(number, avoided)
+                number += 1
+            else:
+                yield None
 
     def close(self) -> None:
         """Throw away what was begun."""

@@ -4,7 +4,6 @@ Each thread of a Dask worker keeps a worker process of ours; Dask gives the task
 """
 
 import importlib
-import itertools
 import threading
 import time
 from collections import deque
@@ -74,14 +73,14 @@ class DaskEngine:
         threads: dict[str, int] = self._client.nthreads()
         return max(1, sum(threads.values()))
 
-    def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+    def results(self, tasks: Iterable[Task | None]) -> Generator[Any, None, None]:
         """Yield the result of each task, in their order; see Engine."""
         source = iter(tasks)
         ahead: deque[tuple[Task, Any]] = deque()
         try:
             while True:
                 window = AHEAD * self.workers
-                for task in itertools.islice(source, max(0, window - len(ahead))):  # fewer workers than before
+                while len(ahead) < window and (task := next(source, None)) is not None:
                     ahead.append((task, self._submitted(task)))
                 if not ahead:
                     return

@@ -21,9 +21,10 @@ class Engine(Protocol):
     def workers(self) -> int:
         """Return how many tasks run at once."""
 
-    def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """Yield the result of each task, in their order; the tasks are read a few ahead of the results.
+    def results(self, tasks: Iterable[Task | None]) -> Generator[Any, None, None]:
+        """Yield the result of each task, in their order; the tasks are read some ahead of the results.
 
+        None among them is no task: it asks to read on after another result, and may come only where one is due.
         Another call may be made, and read to its end, between two results of this one.
         Raises UserError where the workers are gone, RuntimeError for an exception of a task's.
         """

@@ -19,8 +19,9 @@ MOST_LOSSES = 5
 GRACE_SECONDS = 5.0
 """How long a worker may go on with a task that nobody wants any more: a new worker takes as long to import torch."""
 
-AHEAD = 4
-"""Tasks for each worker that are taken before the oldest result is there: a slow task must not stop the others."""
+AHEAD = 10
+"""Tasks for each worker that are taken before the oldest result is there: neither a slow task nor one whose result is
+looked at for long may stop the others."""
 
 
 @dataclass(eq=False, slots=True)
@@ -65,21 +66,25 @@ class LocalEngine:
         while self._idle:
             self._idle.pop().close()
 
-    def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+    def results(self, tasks: Iterable[Task | None]) -> Generator[Any, None, None]:
         """Yield the result of each task, in their order; see Engine."""
-        source = enumerate(tasks)
+        source = iter(tasks)
         stream = _OpenCall()
-        following, exhausted = 0, False
+        given, following, exhausted = 0, 0, False
         try:
             while True:
                 while stream.lost and len(self._busy) < self.workers:
                     self._give(stream, *stream.lost.popleft())
                 while not exhausted and len(self._busy) < self.workers and stream.pending < AHEAD * self.workers:
-                    one = next(source, None)
-                    if one is None:
+                    try:
+                        task = next(source)
+                    except StopIteration:
                         exhausted = True
-                    else:
-                        self._give(stream, *one)
+                        break
+                    if task is None:
+                        break
+                    self._give(stream, given, task)
+                    given += 1
                 while following in stream.done:
                     yield stream.done.pop(following)
                     following += 1

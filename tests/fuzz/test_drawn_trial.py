@@ -1,7 +1,7 @@
 """A campaign on an engine: what it finds, shrinks and counts is that of a campaign in one process."""
 
 from plumbline.fuzz.campaign import CampaignSettings, run_campaign
-from plumbline.fuzz.drawn_trial import RoundsAhead
+from plumbline.fuzz.drawn_trial import BEYOND, RoundsAhead
 from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.minifier.engines.local_engine import LocalEngine
 from support.planted_faults import FreezingCompiler
@@ -22,16 +22,24 @@ def test_an_engine_finds_and_shrinks_what_one_process_does():
 
 
 class CountedCalls:
-    """An engine whose tasks are their own results; it counts the calls and those that are open."""
+    """An engine whose tasks are their own results, read as far ahead as they come; it counts calls, and open ones."""
+
+    workers = 2
 
     def __init__(self):
         self.calls = self.open = 0
+        self.read = []
 
     def results(self, tasks):
         self.calls += 1
         self.open += 1
+        source, ahead = iter(tasks), []
         try:
-            yield from tasks
+            while True:
+                while (task := next(source, None)) is not None:
+                    self.read.append(task)
+                    ahead.append(task)
+                yield ahead.pop(0)
         finally:
             self.open -= 1
 
@@ -41,7 +49,11 @@ def test_a_round_that_was_begun_ahead_counts_only_where_nothing_new_was_found():
     ahead = RoundsAhead(engine, lambda number, avoided: (number, avoided))
     asked = [(range(3), ()), (range(3, 6), ()), (range(6, 9), (("mul",),)), (range(20, 22), (("mul",),))]
     for numbers, avoided in asked:
-        assert list(ahead.results(numbers, avoided)) == [(number, avoided) for number in numbers]
+        last = numbers.start == 20
+        assert list(ahead.results(numbers, avoided, last=last)) == [(number, avoided) for number in numbers]
+        if avoided == ():
+            assert [number for number, _ in engine.read] == list(range(numbers.stop + BEYOND * engine.workers))
+    assert engine.read[-1] == (21, (("mul",),))  # nothing is begun after the last round
     assert (engine.calls, engine.open) == (3, 1)
     ahead.close()
     assert engine.open == 0
