@@ -8,6 +8,7 @@ from .instruction import Decoded, Handler
 from .resume_code import HANDLED, NULL, VALUE, ResumeLayout, make_resume_function
 
 Run = Callable[[list[tuple[object, ...]]], object]  # of a list of one tuple, which is taken out of it
+Trace = Callable[[BaseException, str, int, str], None]  # puts a file, a line and a function's name before a traceback
 NO_POSITION = -1  # what stands for the place where an exception left the code that was cut
 
 
@@ -34,22 +35,22 @@ class Place:
         return sum(kind != NULL for kind in layout.stack) + len(layout.cells) + len(layout.locals)
 
 
-def make_chain_function(places: tuple[Place, ...]) -> Run:
+def make_chain_function(places: tuple[Place, ...], trace: Trace | None = None) -> Run:
     """Return a function that continues the frames, of a list of one tuple: the values of each, the innermost first.
 
     No frame holds the tuple: what a name lets go of is gone.  An exception goes to the handler around the call in the
-    nearest caller that has one, as if nothing had been cut.
+    nearest caller that has one, as if nothing had been cut.  trace: adds the lines that called, as Python does.
     """
     first = places[0]
     run: Run = make_resume_function(first.decoded, first.layout, first.namespace, handed=True)
     size = first.size()
     for place in places[1:]:
-        run = _called_from(place, run, size)
+        run = _called_from(place, run, size, trace)
         size += place.size()
     return run
 
 
-def _called_from(place: Place, inner: Run, size: int) -> Run:
+def _called_from(place: Place, inner: Run, size: int, trace: Trace | None) -> Run:
     """Return what runs `inner` on the first `size` values, then the caller's frame on the others."""
     layout, decoded = place.layout, place.decoded
     handled = _handled_by(layout)
@@ -58,6 +59,7 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
     resume = make_resume_function(decoded, returns, place.namespace, handed=True)
     depth = sum(kind != NULL for kind in layout.stack)
     handle = _handler_of(place)
+    line = decoded.instructions[layout.index - 1].line or decoded.code.co_firstlineno
 
     def run(handed: list[tuple[object, ...]]) -> object:
         values = handed.pop()
@@ -68,6 +70,8 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
                 inner(given) if handled is None else run_handling(_exception(kept[0][handled]), lambda: inner(given))
             )
         except BaseException as error:
+            if trace is not None:
+                trace(error, decoded.code.co_filename, line, decoded.code.co_name)
             if handle is None:
                 raise
             given.append(handle.values(kept.pop(), error))

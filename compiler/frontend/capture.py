@@ -32,6 +32,7 @@ from ..values.reasons import (
 from ..values.torch.modules import Uninitialised
 from ..values.torch.optimizer_state import UnstartedOptimizer
 from ..values.torch.overrides.override_facts import MODES_ASIDE
+from ..values.traces import add_callers
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
 from .breaks.later_walks import may_walk
@@ -264,7 +265,10 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     if exception is not None:
         statements = _under_handler(statements, writer.out.inject(run_handling), exception)
     dropped = (writer.left_by if caught else writer.not_held_by)(frames[handling:], statements)
-    tail = _break_lines(operation.branches, statements, goes_on, caught, dropped)
+    traced = len(frames) - handling + 1 if caught is not None else len(frames)  # frames that the exception goes through
+    callers = frame.origin().chain()[-traced:-1]
+    called = f"{writer.out.inject(add_callers)}(_error, {writer.out.inject(callers)})" if callers else None
+    tail = _break_lines(operation.branches, statements, goes_on, caught, dropped, called)
     return writer.specialise(tail, frame.origin(), frame.namespace)
 
 
@@ -289,17 +293,23 @@ def _under_handler(statements: list[str], run: str, exception: str) -> list[str]
 
 
 def _break_lines(
-    branches: tuple[Branch, ...], lines: list[str], goes_on: list[str], caught: str | None, dropped: list[str]
+    branches: tuple[Branch, ...],
+    lines: list[str],
+    goes_on: list[str],
+    caught: str | None,
+    dropped: list[str],
+    called: str | None,
 ) -> list[str]:
-    """Return the operation and what goes on after it; dropped: the statement for when it raises.
+    """Return the operation and what goes on after it; dropped, called: the statements for when it raises.
 
     The exception knows this frame by its traceback, and the frame would know it: a cycle.
     """
-    if caught is None and dropped:
+    if caught is None and (dropped or called):
         lines = [
             "try:",
             *(f"    {line}" for line in lines),
-            "except BaseException:",
+            "except BaseException as _error:" if called else "except BaseException:",
+            *([f"    {called}"] if called else []),
             *(f"    {line}" for line in dropped),
             "    raise",
         ]
@@ -308,6 +318,7 @@ def _break_lines(
             "try:",
             *(f"    {line}" for line in lines),
             "except BaseException as _error:",
+            *([f"    {called}"] if called else []),
             "    _caught = _error",
             "else:",
             "    _caught = None",

@@ -19,6 +19,24 @@ def give_traceback(error: BaseException, places: tuple[Origin, ...], *held: obje
     error.__traceback__ = trace
 
 
+def add_callers(error: BaseException, places: tuple[Origin, ...]) -> None:
+    """Put the lines that called in front of the traceback, which a function of ours began; places: the outermost first.
+
+    Python would add them, had each frame of the user's been run by itself.
+    """
+    trace = error.__traceback__
+    for place in reversed(places):
+        trace = TracebackType(trace, _frame_at(place, ()), 0, place.line)
+    error.__traceback__ = trace
+
+
+def add_caller(error: BaseException, file: str, line: int, function: str) -> None:
+    """Put the line that called in the place of the first entry of the traceback, a function of ours that handles it."""
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+    add_callers(error, (Origin(file, line, function),))
+
+
 def _nothing(held: tuple[object, ...]) -> Iterator[None]:
     yield
 

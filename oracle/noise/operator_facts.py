@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from plumbline.compiler.base.torch_facts import decomposition_of, operator_schema
+from plumbline.compiler.graph.facts import is_elementwise
 
 from .compositions import REPLACED, WRITTEN_OUT
 
@@ -156,7 +157,7 @@ def facts_of(operator: Any) -> OperatorFacts:
     return OperatorFacts(
         name=name,
         written=written + _HIDDEN_WRITES.get(full, ()),
-        pointwise=torch.Tag.pointwise in operator.tags and not name.startswith("_foreach_"),
+        pointwise=is_elementwise(operator) and not name.startswith("_foreach_"),
         random=torch.Tag.nondeterministic_seeded in operator.tags,
         chance=next((i for i, a in enumerate(schema.arguments) if a.name == "dropout_p"), None),
         foreign=foreign,

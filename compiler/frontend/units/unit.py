@@ -34,6 +34,7 @@ from ...values.rules import call_rule
 from ...values.source import Argument, Source
 from ...values.torch.modules import has_global_hooks
 from ...values.torch.overrides.override_facts import modes_put_aside, only_foreign_modes
+from ...values.traces import add_caller
 from ..context.size_marks import has_marks, size_marks
 from ..context.sizes import SymbolicDimensions, every_dimension, no_symbols
 from ..guards.generated_function import MISS
@@ -569,7 +570,7 @@ class Unit:
 
     def _make_eager(self) -> Callable[[list[tuple[object, ...]]], object]:
         if self.places:
-            return make_chain_function(self.places)
+            return make_chain_function(self.places, add_caller)
         code, namespace, cells = self.decoded.code, self.namespace, len(self.decoded.code.co_freevars)
         call = handing_over(code)
 

@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as nnf
 
+from plumbline.oracle.noise.operator_facts import facts_of
 from plumbline.oracle.noise.shadow import ShadowRun
 
 
@@ -59,3 +60,8 @@ def test_cancellation_inside_a_composite_shows():
     calm = spread(lambda v: nnf.layer_norm(v, (64,)), x).median()
     cancelling = spread(lambda v: nnf.layer_norm(v, (64,)), x + 1000).median()
     assert cancelling > 100 * calm
+
+
+def test_an_operator_is_elementwise_in_every_release_where_the_newest_says_so():
+    for operator in (torch.ops.aten.leaky_relu.default, torch.ops.aten.hardtanh_.default, torch.ops.aten.elu_.default):
+        assert facts_of(operator).pointwise
