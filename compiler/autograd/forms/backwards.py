@@ -18,6 +18,7 @@ from ...base.options import Options
 from ...base.torch_facts import quiet_fake_runs
 from ...graph.checks import verify
 from ...graph.dynamic_sizes import with_size_inputs
+from ...graph.facts import is_random
 from ...graph.graph_failure import report_graph_failure
 from ...graph.graph_interpreter import interpret, run_op_by_op
 from ...graph.graph_printing import graph_text
@@ -124,7 +125,8 @@ class Backwards:
             recompute = self.context.recompute
             joint = simplified(traced.joint, "joint with fewer tangents", self.context.options, recompute=recompute)
             graph, reads = self._of_fewer_tangents(joint, pattern)
-            if self._departs(traced, joint, (graph, reads), pattern):
+            lacks = len(placeholders(graph.graph)) > len(reads) + sum(pattern)  # it reads what the forward did not keep
+            if lacks or self._departs(traced, joint, (graph, reads), pattern):
                 parts = zip(traced.gradients_of, outputs(graph.graph), strict=True)
                 return None, self._of_all_results(pattern, sizes, {place for place, part in parts if part is not None})
         gradients = outputs(graph.graph)
@@ -232,6 +234,7 @@ class Backwards:
     def _of_fewer_tangents(self, joint: JointGraph, pattern: Pattern) -> tuple[fx.GraphModule, tuple[int, ...]]:
         """Return the backward graph for the tangents that exist, and the kept values that it reads."""
         known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
+        _share([known[stamp] for stamp in self.known.stamps if stamp in known])
         every = range(len(self.known.kept))
         for held in (kept_for(self.known.parts, pattern, len(every)), every):
             indexed = [(index, known[self.known.stamps[index]]) for index in held if self.known.stamps[index] in known]
@@ -276,6 +279,18 @@ class Backwards:
         if target_names(traced.forward_targets) != self.known.targets:
             raise InternalError("two traces of one program differ", hint="a custom autograd.Function depends on state")
         return traced
+
+
+def _share(kept: Sequence[fx.Node]) -> None:
+    """Let a backward read kept values where it computes the same: passes leave the program's results to themselves."""
+    seen: dict[object, fx.Node] = {}
+    for node in list(kept[0].graph.nodes) if kept else ():
+        if node.op == "call_function" and not is_random(node.target):
+            key = (node.target, str(node.args), str(sorted(node.kwargs.items())))
+            if node in kept:
+                seen.setdefault(key, node)
+            elif key in seen:
+                node.replace_all_uses_with(seen[key], delete_user_cb=lambda user: user.op != "output")
 
 
 def _op_by_op(gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:

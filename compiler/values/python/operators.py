@@ -204,6 +204,8 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
 def _compared_natively(ctx: CaptureContext, record: Comparison, left: Value, right: Value) -> Value:
     """Evaluate a comparison that no method written in Python answers."""
     symbol = record.symbol
+    if any(_is_numpys(one) and _is_of_subclass(other) for one, other in ((left, right), (right, left))):
+        raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
     answer = left.compare(ctx, record, right, False) or right.compare(ctx, record, left, True)
     if answer is not None:
         return answer
@@ -217,6 +219,16 @@ def _compared_natively(ctx: CaptureContext, record: Comparison, left: Value, rig
     if not (left.equal_by_identity and right.equal_by_identity) and left is not right:
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
     return Constant(is_same(ctx, left, right) == (symbol == "=="))
+
+
+def _is_numpys(value: Value) -> bool:
+    """Return whether NumPy compares it: by the class of the other side, not by what an instance of that holds."""
+    return value.python_type().__module__.partition(".")[0] == "numpy"
+
+
+def _is_of_subclass(value: Value) -> bool:
+    kind = value.python_type()
+    return contents_of(value) is not value or (issubclass(kind, tuple) and kind is not tuple)
 
 
 def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, right: Value) -> Value | None:
