@@ -102,14 +102,15 @@ def _default_rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Val
     """Evaluate `super().__torch_function__(func, types, args, kwargs)`."""
     given: dict[str, Value] = dict(zip(("cls", "func", "types", "args", "kwargs"), args, strict=False)) | kwargs
     kind = ctx.realize(given["cls"]).constant()
-    classes = tuple(ctx.realize(one).constant() for one in ctx.unpack(given["types"]))  # a generator's, in pypose
+    asked = [ctx.realize(one).constant() for one in ctx.unpack(given["types"])]  # of a generator, in pypose
+    classes = tuple(one for one in asked if isinstance(one, type))
     positional = ctx.unpack(given["args"]) if "args" in given else []
     keywords = ctx.realize(given.get("kwargs", Constant(None)))
     named: dict[str, Value] = {}
     if not (isinstance(keywords, Constant) and keywords.value is None):
         for key in ctx.unpack(keywords):
             named[str(ctx.realize(key).constant())] = ctx.realize(keywords.get_item(ctx, key))
-    if not isinstance(kind, type):
+    if not isinstance(kind, type) or len(classes) < len(asked):
         raise Break(UNSUPPORTED_TENSOR, "Tensor.__torch_function__ with arguments that are not known")
     return by_default(ctx, kind, ctx.realize(given["func"]), classes, positional, named)
 
