@@ -157,6 +157,12 @@ class UnknownInput(Source):
         return "unknown"
 
 
+def in_legacy_vmap(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is a batch of torch's old vmap, which hides one dimension."""
+    found: bool = torch._C._functorch.is_legacy_batchedtensor(tensor)
+    return found
+
+
 def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
     """Return the fake twin of an input, with static sizes; twins share storage as their originals do."""
     if torch.is_inference_mode_enabled() and not tensor.is_inference():

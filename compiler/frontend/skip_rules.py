@@ -100,6 +100,7 @@ _INLINED_IN_TORCH = frozenset(
         COLLECTIVES,
     }
 )
+_LEGACY_VMAP = "torch._vmap_internals"  # raises a level that code between two graphs would not see; runs as a whole
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
 
@@ -119,6 +120,8 @@ def refusal(function: FunctionType) -> Break | None:
     name = f"{function.__module__}.{function.__qualname__}"
     if is_disabled(function):
         return Break(DISABLED, name)
+    if function.__globals__.get("__name__") == _LEGACY_VMAP:  # what it wraps says that it is from elsewhere
+        return Break(UNKNOWN_CALLEE, name)
     module = _home_of_code(function)
     root = module.partition(".")[0]
     if root == "torch":

@@ -9,7 +9,7 @@ import torch
 from torch import fx
 
 from ...base.dense_order import dense_order
-from ...base.fake_mode_start import make_fake
+from ...base.fake_mode_start import in_legacy_vmap, make_fake
 from ...base.nested import leaves
 from ...base.symbol_facts import make_symbolic_fake
 from ...base.torch_facts import (
@@ -138,6 +138,8 @@ class GraphBuilder(GraphInProgress):
         if kind not in _PLAIN_KINDS or value.layout is not torch.strided or value.is_quantized or value.is_nested:
             self.ctx.guards.add(source, GuardKind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
+        if in_legacy_vmap(value):
+            raise Break(UNSUPPORTED_TENSOR, "an input of torch's old vmap")
         if not tells_history(value):
             self.ctx.guards.add(source, GuardKind.TYPE, kind)
             raise Break(

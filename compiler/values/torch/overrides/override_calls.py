@@ -101,16 +101,18 @@ def by_default(
 def _default_rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate `super().__torch_function__(func, types, args, kwargs)`."""
     given: dict[str, Value] = dict(zip(("cls", "func", "types", "args", "kwargs"), args, strict=False)) | kwargs
-    kind, types = ctx.realize(given["cls"]).constant(), ctx.realize(given["types"]).constant()
+    kind = ctx.realize(given["cls"]).constant()
+    asked = [ctx.realize(one).constant() for one in ctx.unpack(given["types"])]  # of a generator, in pypose
+    classes = tuple(one for one in asked if isinstance(one, type))
     positional = ctx.unpack(given["args"]) if "args" in given else []
     keywords = ctx.realize(given.get("kwargs", Constant(None)))
     named: dict[str, Value] = {}
     if not (isinstance(keywords, Constant) and keywords.value is None):
         for key in ctx.unpack(keywords):
             named[str(ctx.realize(key).constant())] = ctx.realize(keywords.get_item(ctx, key))
-    if not isinstance(kind, type) or not isinstance(types, tuple | list):
+    if not isinstance(kind, type) or len(classes) < len(asked):
         raise Break(UNSUPPORTED_TENSOR, "Tensor.__torch_function__ with arguments that are not known")
-    return by_default(ctx, kind, ctx.realize(given["func"]), tuple(types), positional, named)
+    return by_default(ctx, kind, ctx.realize(given["func"]), classes, positional, named)
 
 
 def is_asked_about(ctx: CaptureContext, values: Arguments) -> bool:

@@ -329,7 +329,10 @@ def _plain_as_subclass(ctx: CaptureContext, tensor: TensorValue, args: Arguments
 def _make_subclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Return a tensor of a class over the data of another, without its history."""
     values = [ctx.realize(arg) for arg in args]
-    data = values[1] if len(values) == 2 and not kwargs else None
+    named = ctx.realize(kwargs.get("require_grad", Constant(False)))
+    asks = values[2:] or [named]  # for a gradient
+    plain = kwargs.keys() <= {"require_grad"} and all(one.is_constant() and not one.constant() for one in asks)
+    data = values[1] if len(values) in (2, 3) and plain else None
     kind = _class_of(ctx, values[0]) if values else torch.Tensor
     if not isinstance(data, TensorValue) or kind is torch.Tensor:
         raise Break(CONSTRUCTION, "_make_subclass of other things than a plain tensor")
