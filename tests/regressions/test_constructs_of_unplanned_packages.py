@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pytest
 import torch
 from torch._vmap_internals import _vmap
 
@@ -68,3 +69,41 @@ def test_a_tensor_of_a_class_is_made_without_a_gradient_by_position() -> None:
     x = torch.ones(3)
     assert "1 graph, with 0 graph breaks" in str(plumbline.explain(program, x))
     assert torch.equal(plumbline.compile(program)(x), program(x))
+
+
+class Named(torch.Tensor):
+    """Has nothing but a name of its own."""
+
+
+def _made(x: torch.Tensor) -> torch.Tensor:
+    return x.as_subclass(Named).requires_grad_()
+
+
+def _of_a_detached_one(x: torch.Tensor) -> torch.Tensor:
+    return (x * 2).as_subclass(Named).detach().requires_grad_(True)
+
+
+def _with_no_gradient(x: torch.Tensor) -> torch.Tensor:
+    return (x * 2).as_subclass(Named).requires_grad_(False)
+
+
+@pytest.mark.parametrize("program", [_made, _of_a_detached_one, _with_no_gradient])
+def test_a_tensor_of_a_class_that_shall_require_a_gradient_is_a_leaf(program: Any) -> None:
+    found, expected = plumbline.compile(program)(torch.ones(3)), program(torch.ones(3))
+    assert (found.is_leaf, found.requires_grad, found.grad_fn) == (expected.is_leaf, expected.requires_grad, None)
+    assert type(found) is type(expected) is Named
+    if found.requires_grad:
+        (found.as_subclass(torch.Tensor) * 3).sum().backward()
+        assert torch.equal(found.grad, torch.full((3,), 3.0))
+
+
+def test_an_argument_of_a_class_that_shall_require_a_gradient_does() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        x.requires_grad_()
+        return x * 2
+
+    given = torch.ones(3).as_subclass(Named)
+    found = plumbline.compile(program)(given)
+    assert given.requires_grad
+    assert given.is_leaf
+    assert found.requires_grad

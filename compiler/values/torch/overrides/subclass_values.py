@@ -249,11 +249,18 @@ class SubclassValue(Value):
             return ctx.call(own, args, kwargs)
         if name == "as_subclass":
             return _as_subclass(ctx, self, args, kwargs)
+        if name == "requires_grad_" and not self._requires_already(ctx, args, kwargs):
+            raise Break(TENSOR_STATE, f"requires_grad_ of {self.describe()}")  # it would make a leaf of the inner one
         if self.is_asked(ctx) or ctx.modes.overrides.modes:
             return ctx.graph.call("call_method", name, [self, *args], kwargs)
         if name in _READ_ITEMS and not kwargs:
             return getattr(self, _READ_ITEMS[name])(ctx, *args) or Constant(None)
         return own_again(self.inner.call_method(ctx, name, args, kwargs), [self])
+
+    def _requires_already(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> bool:
+        """Return whether `requires_grad_` with these arguments changes nothing."""
+        flag = ctx.realize([*args, *kwargs.values(), Constant(True)][0])
+        return flag.is_constant() and flag.constant() is self.inner.fake.requires_grad
 
     def _own(self, ctx: CaptureContext, name: str) -> Value | None:
         """Return the bound method that the program's class has under a name; None if torch's is found."""
