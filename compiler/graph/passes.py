@@ -256,7 +256,7 @@ def share_common_nodes(gm: fx.GraphModule) -> fx.GraphModule:
         if node.op not in ("call_function", "get_attr") or not has_no_effect(node):
             epoch += bool(written_nodes(node)) or (node.op.startswith("call_") and not is_random(node.target))
             continue
-        key = (epoch, node.target, _hashable(node.args), _hashable(node.kwargs))
+        key = (epoch, *call_key(node))
         try:
             twin = seen.setdefault(key, node)
         except TypeError:  # an argument that cannot be a key (a generator, a list of odd things)
@@ -268,6 +268,11 @@ def share_common_nodes(gm: fx.GraphModule) -> fx.GraphModule:
         node.replace_all_uses_with(twin)
         gm.graph.erase_node(node)
     return gm
+
+
+def call_key(node: fx.Node) -> tuple[object, ...]:
+    """Return what is equal for calls of one operator on the same arguments; no key where an argument cannot be one."""
+    return node.target, _hashable(node.args), _hashable(node.kwargs)
 
 
 def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mutated: set[fx.Node]) -> bool:

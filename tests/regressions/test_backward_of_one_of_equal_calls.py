@@ -21,3 +21,32 @@ def test_each_result_alone_has_its_gradient(backend, asked):
         for function in (plumbline.compile(twice, backend=backend), twice)
     )
     torch.testing.assert_close(found, expected)
+
+
+def kept_and_seen(x):
+    result = torch.erfinv(x)
+    return result, result.sin()
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize(("function", "count"), [(twice, 2), (kept_and_seen, 2)])
+def test_a_result_may_be_written_to_before_the_backward_where_eager_lets_it(backend, function, count):
+    def outcome(called, asked, written):
+        x = torch.linspace(-0.9, 0.9, 65).requires_grad_()
+        results = called(x)
+        with torch.no_grad():
+            results[written].zero_()
+        try:
+            return torch.autograd.grad(results[asked].sum(), x)[0]
+        except RuntimeError as error:
+            return str(error).partition(":")[0]
+
+    for asked in range(count):
+        for written in range(count):
+            compiled = plumbline.compile(function, backend=backend)
+            found, expected = outcome(compiled, asked, written), outcome(function, asked, written)
+            if isinstance(expected, str):
+                assert found == expected
+            else:
+                torch.testing.assert_close(found, expected)

@@ -18,12 +18,11 @@ from ...base.options import Options
 from ...base.torch_facts import quiet_fake_runs
 from ...graph.checks import verify
 from ...graph.dynamic_sizes import with_size_inputs
-from ...graph.facts import is_random
 from ...graph.graph_failure import report_graph_failure
 from ...graph.graph_interpreter import interpret, run_op_by_op
 from ...graph.graph_printing import graph_text
 from ...graph.node_values import outputs, placeholders, tensor_of
-from ...graph.passes import SIMPLIFY, run_passes
+from ...graph.passes import SIMPLIFY, call_key, has_no_effect, run_passes
 from ...graph.promises import going_on
 from ...stored.graph_store import description_of
 from ...stored.plain_data import Plain, plain_value
@@ -125,8 +124,7 @@ class Backwards:
             recompute = self.context.recompute
             joint = simplified(traced.joint, "joint with fewer tangents", self.context.options, recompute=recompute)
             graph, reads = self._of_fewer_tangents(joint, pattern)
-            lacks = len(placeholders(graph.graph)) > len(reads) + sum(pattern)  # it reads what the forward did not keep
-            if lacks or self._departs(traced, joint, (graph, reads), pattern):
+            if self._departs(traced, joint, (graph, reads), pattern):
                 parts = zip(traced.gradients_of, outputs(graph.graph), strict=True)
                 return None, self._of_all_results(pattern, sizes, {place for place, part in parts if part is not None})
         gradients = outputs(graph.graph)
@@ -234,7 +232,8 @@ class Backwards:
     def _of_fewer_tangents(self, joint: JointGraph, pattern: Pattern) -> tuple[fx.GraphModule, tuple[int, ...]]:
         """Return the backward graph for the tangents that exist, and the kept values that it reads."""
         known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
-        _share([known[stamp] for stamp in self.known.stamps if stamp in known])
+        stamps = [stamp for (kind, _), stamp in zip(self.known.kept, self.known.stamps, strict=True) if kind == "extra"]
+        _share(joint.graph.graph, {known[stamp] for stamp in stamps if stamp in known})
         every = range(len(self.known.kept))
         for held in (kept_for(self.known.parts, pattern, len(every)), every):
             indexed = [(index, known[self.known.stamps[index]]) for index in held if self.known.stamps[index] in known]
@@ -245,6 +244,9 @@ class Backwards:
             # What is the same for every value of a tangent reads kept values too, and belongs to no part.
             if len(placeholders(graph.graph)) == len(indexed) + sum(pattern):
                 break
+        if len(placeholders(graph.graph)) > len(indexed) + sum(pattern):
+            why = "it would read what the forward did not keep"
+            raise InternalError("no backward for some of the results", why=why, hint="ask for the gradients of all")
         return graph, tuple(index for index, _ in indexed)
 
     def _of_all_results(self, pattern: Pattern, sizes: Sizes, wanted: Container[int]) -> CompiledBackward:
@@ -281,16 +283,24 @@ class Backwards:
         return traced
 
 
-def _share(kept: Sequence[fx.Node]) -> None:
-    """Let a backward read kept values where it computes the same: passes leave the program's results to themselves."""
+def _share(graph: fx.Graph, kept: Container[fx.Node]) -> None:
+    """Let a backward read kept values where it computes the same.
+
+    kept: what the forward kept and the caller does not see: a result that the caller has may be written to before the
+    backward.  In this trace it may look like a result, where the forward computed that one by itself.
+    """
     seen: dict[object, fx.Node] = {}
-    for node in list(kept[0].graph.nodes) if kept else ():
-        if node.op == "call_function" and not is_random(node.target):
-            key = (node.target, str(node.args), str(sorted(node.kwargs.items())))
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not has_no_effect(node):
+            continue
+        try:
+            twin = seen.get(call_key(node))
             if node in kept:
-                seen.setdefault(key, node)
-            elif key in seen:
-                node.replace_all_uses_with(seen[key], delete_user_cb=lambda user: user.op != "output")
+                seen.setdefault(call_key(node), node)
+        except TypeError:  # an argument that cannot be a key
+            continue
+        if twin is not None and node not in kept:
+            node.replace_all_uses_with(twin, delete_user_cb=lambda user: user.op != "output")
 
 
 def _op_by_op(gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
