@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from .guard import ABSENT, GuardKind, look_up
+from .guard import ABSENT, GuardKind, Member, look_up, member_found
 from .known_object import KnownObject
 from .operator_table import Binary, Comparison
 from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
@@ -254,6 +254,10 @@ class Known(KnownObject):
             if written[0] is None:
                 ctx.throw(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
             return ctx.realize(written[0])
+        if not is_stable_module(module):
+            by_code = self._by_own_code(ctx, module, name)
+            if by_code is not None:
+                return by_code
         try:
             attribute = getattr(module, name)
         except AttributeError as error:  # one of torch's or Python's may be given attributes, too
@@ -267,6 +271,23 @@ class Known(KnownObject):
             ctx.guards.add(Item(Injected(vars(module)), name), GuardKind.IDENTITY, attribute)  # tests replace functions
             return ctx.known(attribute)
         return ctx.lazy(attribute, Item(Attribute(Injected(module), "__dict__"), name))
+
+    def _by_own_code(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value | None:
+        """Return what the code of a module's class, or its `__getattr__`, gives; None where neither is asked."""
+        kind, names = type(module), vars(module)
+        own = _class_member(ctx, kind, name)
+        if isinstance(_class_member(ctx, kind, "__getattribute__"), types.FunctionType):
+            return ctx.call(ctx.class_attr(self, kind, "__getattribute__"), [Constant(name)], {})
+        if isinstance(own, property) or (isinstance(own, types.FunctionType) and name not in names):
+            return ctx.class_attr(self, kind, name)
+        if name in names or own is not ABSENT:
+            return None
+        ctx.guards.add(Injected(names), GuardKind.LACKS_KEY, name)
+        if isinstance(_class_member(ctx, kind, "__getattr__"), types.FunctionType):
+            return ctx.call(ctx.class_attr(self, kind, "__getattr__"), [Constant(name)], {})
+        if isinstance(names.get("__getattr__"), types.FunctionType):  # as a module may have one itself (PEP 562)
+            return ctx.call(ctx.realize(self._module_attr(ctx, module, "__getattr__")), [Constant(name)], {})
+        return None
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Assign a global of a Python module."""
@@ -444,6 +465,14 @@ class MethodOf(Value):
         name = out.fresh()
         out.line(f"{name} = ({out.value(self.owner)}).{self.name}")
         return name
+
+
+def _class_member(ctx: CaptureContext, kind: type, name: str) -> object:
+    """Return what the class of a module has under a name, ABSENT if nothing; guarded, as Python's own cannot change."""
+    found = look_up(kind, name)[1]
+    if kind is not types.ModuleType:
+        ctx.guards.add(Injected(kind), GuardKind.MEMBER, Member(name, None, member_found(found)))
+    return found
 
 
 def is_stable_module(module: types.ModuleType) -> bool:

@@ -1,6 +1,7 @@
 """Source: the expression by which a run-time value can be fetched again at the entry of the compiled code."""
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -230,8 +231,10 @@ def shortened(value: object) -> str:
     if hasattr(type(value), "untyped_storage"):  # a tensor; this file knows no torch
         sizes = ", ".join(map(str, getattr(value, "shape", ())))
         return f"{type(value).__name__} {str(getattr(value, 'dtype', '')).removeprefix('torch.')}[{sizes}]"
-    own = type(value).__repr__ is object.__repr__
-    text = "" if own else _safe_text(value)
+    if value is sys.modules:
+        return "sys.modules"
+    long = isinstance(value, dict | list | set | frozenset | tuple) and len(value) > _LONGEST // len("0, ")
+    text = "" if long or type(value).__repr__ is object.__repr__ else _safe_text(value)
     return text if 0 < len(text) <= _LONGEST and "\n" not in text else f"<{type(value).__name__}>"
 
 

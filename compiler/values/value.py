@@ -756,7 +756,7 @@ class CaptureContext(ABC):
         """Evaluate a call."""
 
     @abstractmethod
-    def throw(self, kind: type[BaseException], *args: object, name: str | None = None) -> NoReturn:
+    def throw(self, kind: type[BaseException], *args: object, **fields: object) -> NoReturn:
         """Raise an exception in the evaluated program."""
 
     @abstractmethod

@@ -4,6 +4,7 @@ A rule says how many stack values the operation takes, writes the statements tha
 goes on: with which values pushed, at which instruction, under which condition.
 """
 
+import builtins
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -333,7 +334,7 @@ def _import_name(frame: FrameState, instruction: Instruction, out: Residual, _: 
     level, names = (out.value(value) for value in frame.pop_many(2))
     name = out.fresh()
     namespace = out.inject(frame.namespace)
-    call = f"{out.inject(__import__)}({instruction.value!r}, {namespace}, None, {names}, {level})"
+    call = f"{out.inject(builtins)}.__import__({instruction.value!r}, {namespace}, None, {names}, {level})"
     return Operation((f"{name} = {call}",), (Branch("", (name,), instruction.index + 1),))
 
 

@@ -204,12 +204,11 @@ class Recorder(CaptureContext):
         self.calls.pushed = None
         return self.realize(self.realize(callee).call(self, args, kwargs))
 
-    def throw(self, kind: type[BaseException], *args: object, name: str | None = None) -> NoReturn:
-        """Raise an exception in the evaluated program; name: the one that a NameError is about."""
+    def throw(self, kind: type[BaseException], *args: object, **fields: object) -> NoReturn:
+        """Raise an exception in the evaluated program; fields: what it says besides, as the name of a NameError."""
         exception = ExceptionValue(kind, [self.known(arg) for arg in args])
         exception.of_interpreter = True
-        if name is not None:
-            exception.set_fields["name"] = self.known(name)
+        exception.set_fields |= {name: self.known(field) for name, field in fields.items()}
         raise Raised(exception)
 
     def stand_for(self, real: object, value: Value) -> None:

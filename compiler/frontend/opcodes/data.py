@@ -1,12 +1,11 @@
 """Rules of the opcodes that load, store, build, unpack and subscript."""
 
-import importlib.util
 import itertools
 import sys
 from collections.abc import Iterator
 
 from ...bytecode.instruction import Instruction
-from ...values.constant import Constant, MethodOf, fold
+from ...values.constant import Constant, MethodOf
 from ...values.identities import is_same
 from ...values.library.builtin_calls import make_slice
 from ...values.python.containers.lists import ListValue
@@ -18,7 +17,7 @@ from ...values.python.objects.exceptions import attribute_of
 from ...values.python.objects.functions import CellValue
 from ...values.python.operators import binary, compare, unary
 from ...values.python.texts import formatted, text_of
-from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
+from ...values.reasons import TEXT, Break
 from ...values.value import CaptureContext, Raised, Value, defines
 from ..context.frame import NULL, FrameState, HandledValue
 from ..context.frame_stack import FrameStack
@@ -598,31 +597,3 @@ def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:
 def do_GET_LEN(frame: FrameState, instruction: Instruction) -> None:
     """Push the length of the subject of a match."""
     frame.push(frame.stack[-1].length(frame.ctx))
-
-
-@opcode("IMPORT_NAME")
-def do_IMPORT_NAME(frame: FrameState, instruction: Instruction) -> None:
-    """Import a module that is loaded already; loading one breaks."""
-    level, names = (value.constant() for value in frame.pop_many(2))
-    name = _name(instruction)
-    package = str(frame.namespace.get("__package__") or "")
-    assert isinstance(level, int)
-    full = importlib.util.resolve_name("." * level + name, package) if level else name
-    if full not in sys.modules:
-        frame.stack += [Constant(level), frame.ctx.known(names)]
-        raise Break(UNSUPPORTED_OPERATION, f"import of {full}, which is not loaded yet")
-    frame.push(fold(frame.ctx, __import__, name, frame.namespace, None, names or (), level))
-
-
-@opcode("IMPORT_FROM")
-def do_IMPORT_FROM(frame: FrameState, instruction: Instruction) -> None:
-    """Push an attribute of the imported module."""
-    module, name = frame.stack[-1], _name(instruction)
-    real = module.constant()
-    if not hasattr(real, name):
-        real = sys.modules.get(f"{getattr(real, '__name__', '')}.{name}")
-        if real is None:
-            frame.ctx.throw(ImportError, f"cannot import name '{name}'")
-        frame.push(frame.ctx.known(real))
-    else:
-        frame.push(module.get_attr(frame.ctx, name))

@@ -1,7 +1,7 @@
 """The rules of the running Python, by opcode, from the files that hold them."""
 
-from . import call, control, data, exception, names
+from . import call, control, data, exception, imports, names
 from .opcode_table import rules_for
 
-FILES = (call, control, data, exception, names)  # importing one enters its rules in the table
+FILES = (call, control, data, exception, imports, names)  # importing one enters its rules in the table
 RULES = rules_for()
