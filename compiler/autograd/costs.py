@@ -1,6 +1,7 @@
 """What it costs to keep a value for backward, and what must never be computed twice."""
 
 import operator
+from collections.abc import Iterable
 
 import torch
 from torch import fx
@@ -10,6 +11,16 @@ from ..base.torch_facts import OpOverload
 from ..graph.aliasing import view_source
 from ..graph.facts import OpKind, is_random, op_facts
 from ..graph.node_values import is_tensor, tensor_of
+
+_SAME_EVERYWHERE = frozenset(
+    "add sub rsub mul div neg abs reciprocal relu clamp clamp_min clamp_max maximum minimum where masked_fill fill "
+    "copy clone _to_copy eq ne lt le gt ge logical_and logical_or logical_not logical_xor bitwise_and bitwise_or "
+    "bitwise_not bitwise_xor sign signbit copysign floor ceil trunc round isnan isinf nan_to_num cat stack "
+    "constant_pad_nd flip roll repeat tril triu gather index index_select select_scatter slice_scatter".split()
+)
+"""Operators that give the same bits whoever computes them, as IEEE 754 asks of their arithmetic."""
+_DECIDING = frozenset("eq ne lt le gt ge sign copysign floor ceil trunc round frac remainder fmod floor_divide".split())
+"""Operators by which the smallest difference of what they read may become a large one."""
 
 ALIVE_ANYWAY = 0  # bytes that keeping a value costs which the caller holds in any case
 
@@ -70,3 +81,45 @@ def is_keepable(node: fx.Node) -> bool:
     if not is_tensor(node) or tensor_of(node).layout is not torch.strided:
         return False
     return view_source(node) is None
+
+
+def decided_by(nodes: Iterable[fx.Node]) -> frozenset[fx.Node]:
+    """Return the calls whose values a decision among these nodes rests on, and that may round otherwise the next time.
+
+    The mask of `amax`, say, is where its operand equals its result: by an operand that a vector of another width has
+    computed again it is nowhere. nodes: in graph order.
+    """
+    rest_on: set[fx.Node] = set()
+    for node in reversed(list(nodes)):
+        if node in rest_on or _decides(node):
+            rest_on.update(node.all_input_nodes)
+    return frozenset(node for node in rest_on if node.op == "call_function" and not _is_same_everywhere(node))
+
+
+def _decides(node: fx.Node) -> bool:
+    target = node.target
+    if not isinstance(target, OpOverload):
+        return False
+    decides = _name(target) in _DECIDING or "rounding_mode" in node.kwargs
+    return decides and len(set(node.args)) == len(node.args)  # that a value equals itself says that it is no NaN
+
+
+def _is_same_everywhere(node: fx.Node) -> bool:
+    target = node.target
+    if target is operator.getitem or not is_tensor(node):
+        return True
+    if not isinstance(target, OpOverload):
+        return False
+    kind, value = op_facts(target).kind, tensor_of(node)
+    if kind is OpKind.VIEW or not (value.is_floating_point() or value.is_complex()):
+        return True
+    fused = "alpha" in node.kwargs or len(node.args) > _OPERANDS  # a product that is not rounded
+    return _name(target) in _SAME_EVERYWHERE and not value.is_complex() and not (fused and _name(target) in _SUMS)
+
+
+_SUMS = frozenset(("add", "sub", "rsub"))
+_OPERANDS = 2
+
+
+def _name(target: OpOverload) -> str:
+    return str(target.overloadpacket.__name__)

@@ -1,8 +1,9 @@
 """A joint graph becomes a forward and a backward graph; a minimum cut decides what the forward keeps.
 
 Every value that backward needs is either kept or computed again from kept values. The cut over "bytes kept" is the
-least memory (the formulation is that of Chen et al. 2016's recomputation as a flow problem). Three things are outside
-the trade: what must not run twice (costs.is_recomputable); views, which are taken again and never kept; and values
+least memory (the formulation is that of Chen et al. 2016's recomputation as a flow problem). Four things are outside
+the trade: what must not run twice (costs.is_recomputable); what a comparison or a rounding rests on, which has to come
+out as it did in the forward (costs.decided_by); views, which are taken again and never kept; and values
 that the caller can see (inputs, outputs): they are kept only if backward itself reads them, as eager would, so that a
 caller's later write raises or does not raise exactly as in eager.  Of an input that backward does not read a copy may
 be kept: without it one bias would stand in the way of computing again all that was added to it.
@@ -23,7 +24,7 @@ from ..graph.facts import is_random
 from ..graph.fx_nodes import add_call, add_output, copy_node, map_nodes
 from ..graph.node_values import copy_facts, in_backward, origin_of, outputs, placeholders, tensor_of
 from ..graph.passes import may_be_dropped
-from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
+from .costs import ALIVE_ANYWAY, decided_by, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
 
 
@@ -192,6 +193,7 @@ def _minimum_cut(
     repeated: calls that may run again although they are expensive.  held: those that must not run again.
     """
     candidates = _candidates(joint, sides)
+    decisive = decided_by(_needed_late(joint, sides))
     read = _read_by_backward(sides, candidates)
     visible = _visible_roots(joint, sides)
     network = FlowNetwork()
@@ -200,7 +202,11 @@ def _minimum_cut(
     leave = {node: network.add_node() for node in candidates}
     for node in candidates:
         network.add_edge(entry[node], leave[node], _capacity(node, node in visible, node in read))
-        if node in held or (node not in repeated and not is_recomputable(node, recompute=recompute)):
+        if (
+            node in held
+            or node in decisive
+            or (node not in repeated and not is_recomputable(node, recompute=recompute))
+        ):
             network.add_edge(source, entry[node], INFINITE)
         if node in read:
             network.add_edge(leave[node], sink, INFINITE)
@@ -213,8 +219,13 @@ def _minimum_cut(
 
 def _candidates(joint: JointGraph, sides: _Sides) -> list[fx.Node]:
     """Return the values of the forward that lead to a gradient."""
+    return [node for node in _needed_late(joint, sides) if node not in sides.after]
+
+
+def _needed_late(joint: JointGraph, sides: _Sides) -> list[fx.Node]:
+    """Return what leads to a gradient, in graph order."""
     needed_late = _ancestors(part for part in sides.gradients if isinstance(part, fx.Node))
-    return [node for node in joint.graph.graph.nodes if node in needed_late and node not in sides.after]
+    return [node for node in joint.graph.graph.nodes if node in needed_late]
 
 
 def _capacity(node: fx.Node, visible: bool, read: bool) -> int:

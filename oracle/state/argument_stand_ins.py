@@ -5,7 +5,7 @@ history for good.  Reference runs get a copy with its own leaf; gradients are ta
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -51,7 +51,7 @@ class StandIns:
             groups.setdefault(tensor.untyped_storage()._cdata, []).append(tensor)
         for group in groups.values():
             is_alone = len(group) == 1 and not group[0].storage_offset()
-            for pair in _alone(group[0]) if is_alone else _sharing(group):
+            for pair in map(_of_its_class, _alone(group[0]) if is_alone else _sharing(group)):
                 vars(pair.passed).update(vars(pair.original))
                 self.pairs.append(pair)
                 self.by_passed[id(pair.passed)] = pair.original
@@ -86,6 +86,12 @@ def _views_a_leaf(value: torch.Tensor) -> bool:
 def _alone(original: torch.Tensor) -> list[StandIn]:
     leaf = _copy_with_strides(original.detach()).requires_grad_()
     return [StandIn(original, _in_graph(leaf), leaf)]
+
+
+def _of_its_class(pair: StandIn) -> StandIn:
+    """Give a stand-in the class of the caller's tensor; the judge's copies are unseen by it, and plain tensors."""
+    kind = type(pair.original)
+    return pair if type(pair.passed) is kind else replace(pair, passed=pair.passed.as_subclass(kind))
 
 
 def _sharing(group: list[torch.Tensor]) -> list[StandIn]:

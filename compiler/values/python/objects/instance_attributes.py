@@ -135,7 +135,7 @@ class InstanceAttributes(Value):
             return self._slot(ctx, name)
         if name == "__weakref__":
             self.unsupported("attribute '__weakref__'", UNSUPPORTED_OBJECT)
-        is_data = owner is not None and hasattr(type(raw), "__set__")
+        is_data = owner is not None and _class_has(raw, "__set__")
         if is_data and owner is not None:
             return bind_raw(ctx, raw, owner, name, self, self.kind)
         attribute = self._own(ctx, name, guard_absence=owner is not None and not _is_dunder(name))
@@ -191,7 +191,7 @@ class InstanceAttributes(Value):
             ctx.effects.let_go(self, [self._slot_content(name)])
             self.slots[name] = self.written_slots[name] = value
             ctx.effects.mutated(self)
-        elif owner is not None and hasattr(type(raw), "__set__"):
+        elif owner is not None and _class_has(raw, "__set__"):
             setter = class_lookup(type(raw), "__set__")[1]
             if not isinstance(setter, types.FunctionType):
                 self.unsupported(f"setting attribute {name!r} through a descriptor written in C", ATTRIBUTE)
@@ -228,7 +228,7 @@ class InstanceAttributes(Value):
             ctx.effects.let_go(self, [self.slots.pop(name)])
             self.written_slots[name] = None
             ctx.effects.mutated(self)
-        elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
+        elif owner is not None and (_class_has(raw, "__delete__") or _class_has(raw, "__set__")):
             deleter = class_lookup(type(raw), "__delete__")[1]
             if not isinstance(deleter, types.FunctionType):
                 self.unsupported(f"deleting attribute {name!r} through a descriptor", ATTRIBUTE)
@@ -267,3 +267,8 @@ def _has_namespace(kind: type) -> bool:
 
 def _is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
+
+
+def _class_has(raw: object, name: str) -> bool:
+    """Return whether the class of a raw attribute has a special method; guarded, as it may get one later."""
+    return class_lookup(type(raw), name)[0] is not None
