@@ -286,6 +286,8 @@ def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mu
     if (one in escaping) is not (other in escaping) and _is_read_late(other if one in escaping else one):
         return True  # as above: what eager has saved is another tensor than the one that the caller gets
     seen, seen_too = _visible_results(one, escaping | mutated), _visible_results(other, escaping | mutated)
+    if _reads_late_one_of(other, seen) or _reads_late_one_of(one, seen_too):
+        return True
     return bool(seen & seen_too) or any(part in mutated for call in (one, other) for part in call.users)
 
 
@@ -298,6 +300,11 @@ def _is_read_late(node: fx.Node) -> bool:
             return True
         pending.extend(user for user in here.users if view_source(user) is here)
     return False
+
+
+def _reads_late_one_of(call: fx.Node, results: set[object]) -> bool:
+    """Return whether a backward reads one of these results of a call."""
+    return any(u.target is operator.getitem and u.args[1] in results and _is_read_late(u) for u in call.users)
 
 
 def _visible_results(call: fx.Node, visible: set[fx.Node]) -> set[object]:

@@ -17,6 +17,7 @@ _Kind = TypeVar("_Kind", str, int)
 Rows = dict[str, tuple[OperatorRow, ...]]
 _ALL_ROWS: Rows = rows_by_family()
 _FAMILIES, _WEIGHTS = tuple(FAMILY_WEIGHTS), tuple(FAMILY_WEIGHTS.values())
+MOST_ELEMENTS = 3000
 RANKS = (0, 1, 1, 2, 2, 2, 3, 4)
 SIZES = (1, 2, 3, 0, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65)
 _NORMAL = ("normal",) * len(VALUES)
@@ -54,7 +55,8 @@ class Theme:
     share of inputs that have another's memory.  gradients: share of float inputs that want one.  repeats: share of
     steps that are an earlier one again, or nearly.  back: share of indices that count from the end.  through: share of
     new views that are written to at once.  later: share of inputs with another's memory that have their own at the
-    first call.  sized: share of programs that return the shapes of their arguments, twice that where sizes change.
+    first call.  sized: share of programs that return the shapes of their arguments, twice that where sizes change.  elements: that a
+    value may have at the first call; an input, a quarter of it.
     """
 
     rows: Rows = field(default_factory=lambda: _ALL_ROWS)
@@ -71,6 +73,7 @@ class Theme:
     through: float = 0.1
     later: float = 0.33
     sized: float = 0.1
+    elements: int = MOST_ELEMENTS
 
     @property
     def weights(self) -> list[float]:
@@ -81,6 +84,7 @@ class Theme:
 EVERYTHING = Theme()
 _OVERLAPPING = tuple(row for row in _ALL_ROWS["write"] if row.name in ("write_overlap", "copy_overlap"))
 _OF_MEMORY = _OF_NUMBERS = 0.25  # shares of themes
+_OF_SIZE = 0.1
 
 
 def drawn_theme(draw: random.Random) -> Theme:
@@ -90,6 +94,8 @@ def drawn_theme(draw: random.Random) -> Theme:
         return _theme_of_memory(draw)
     if kind > 1 - _OF_NUMBERS:
         return _theme_of_numbers(draw)
+    if kind > 1 - _OF_NUMBERS - _OF_SIZE:
+        return _theme_of_size(draw)
     families = set(draw.choices(_FAMILIES, _WEIGHTS, k=draw.choice((2, 3, 4))))
     if draw.random() < 0.5:
         families |= {"write", "view"} if draw.random() < 0.5 else {"write"}
@@ -154,6 +160,22 @@ def _theme_of_numbers(draw: random.Random) -> Theme:
         sharing=0.0,
         gradients=draw.choice((0.0, 0.0, 0.5)),
         repeats=draw.choice((0.0, 0.3)),
+    )
+
+
+def _theme_of_size(draw: random.Random) -> Theme:
+    """Return a theme of rows that are worth wide vectors, tiles and threads, with gradients of what is made of them."""
+    families = {"pointwise", "reduction", draw.choice(("binary", "cast", "move", "view", "layer"))}
+    return Theme(
+        _few_rows(draw, families & set(_FAMILIES), 8),
+        dtypes=draw.choice((("float32",), ("float32", "float64"), ("bfloat16", "float32"), ("float32", "int64"))),
+        values=draw.choice((("normal",), ("normal", "positive"), ("ties", "normal"))),
+        ranks=(1, 2, 2, 3),
+        sizes=draw.choice(((200, 300), (64, 257, 3), (16, 31, 128), (1000, 7, 40))),
+        sharing=0.0,
+        gradients=draw.choice((0.25, 0.8)),
+        repeats=draw.choice((0.0, 0.15)),
+        elements=80 * MOST_ELEMENTS,
     )
 
 

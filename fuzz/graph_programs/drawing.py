@@ -15,13 +15,12 @@ import torch
 
 from plumbline.compiler.base.torch_facts import DispatchMode
 
-from .batch_theme import EVERYTHING, Theme, drawn_refusing_theme, drawn_theme
+from .batch_theme import EVERYTHING, MOST_ELEMENTS, Theme, drawn_refusing_theme, drawn_theme
 from .graph_program import GraphProgram, GraphStep, ProgramBatch, step_line, value_name
 from .inputs import VIEWS, CallPlan, GraphInput
 from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, drawn_attribute
 from .operator_row import OPERATORS, VALUE_KINDS, OperatorRow
 
-MOST_ELEMENTS = 3000
 MOST_LATER = 20 * MOST_ELEMENTS  # of a value at a later call, whose sizes may be larger: products of them grow fast
 REFUSED = 0.25  # share of batches of one program, which ends with a call that eager refuses
 REFUSED_LATER = 0.2  # share of programs kept of those that eager refuses at a later call, such as for another size
@@ -88,7 +87,7 @@ def draw_program(
     sized = draw.random() < (2 * theme.sized if kind == "sizes" else theme.sized)
     program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls, sized)
     try:
-        if not refused and _raises(program):
+        if not refused and _raises(program, max(MOST_LATER, theme.elements)):
             return (program, True) if draw.random() < REFUSED_LATER else (None, False)
     except _GrownTooLarge:
         return None, False
@@ -100,7 +99,11 @@ class _GrownTooLarge(Exception):
 
 
 class _Bounded(DispatchMode):
-    """Raises _GrownTooLarge after a call whose result has more than MOST_LATER elements."""
+    """Raises _GrownTooLarge after a call whose result has more than so many elements."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -108,19 +111,19 @@ class _Bounded(DispatchMode):
         """Run the call and look at what it gives."""
         result = func(*args, **(kwargs or {}))
         several = result if isinstance(result, tuple | list) else (result,)
-        if any(isinstance(one, torch.Tensor) and one.numel() > MOST_LATER for one in several):
+        if any(isinstance(one, torch.Tensor) and one.numel() > self._most for one in several):
             raise _GrownTooLarge
         return result
 
 
-def _raises(program: GraphProgram) -> bool:
+def _raises(program: GraphProgram, most: int) -> bool:
     """Return whether eager refuses one of the calls; raises _GrownTooLarge."""
     texts = [program.source("program")]
     texts += [program.arguments_source(f"arguments_{call}", call) for call in range(len(program.calls))]
     scope: dict[str, Any] = {"torch": torch}
     exec("\n".join(texts), scope)
     try:
-        with warnings.catch_warnings(), _Bounded():
+        with warnings.catch_warnings(), _Bounded(most):
             warnings.simplefilter("ignore")
             for call in range(len(program.calls)):
                 scope["program"](*scope[f"arguments_{call}"]())
@@ -175,7 +178,7 @@ def _drawn_shape(draw: random.Random, theme: Theme, sizes: list[int], *, dynamic
         size = draw.choice((*sizes, draw.choice(theme.sizes), 1))
         if dynamic and draw.random() < 0.6:
             size = draw.choice((-1, -2))
-        elif elements * max(size, 1) > MOST_ELEMENTS // 4:
+        elif elements * max(size, 1) > theme.elements // 4:
             size = 2
         elements *= max(size, 1) if size >= 0 else 9
         shape.append(size)
@@ -319,8 +322,8 @@ class _DrawnBody:
         names = [value_name(number + result, self.inputs) for result in range(step.row.results)]
         results = [self.scope[name] for name in names]
         written = [self.scope[value_name(operand, self.inputs)] for operand in step.operands]
-        if not all(_is_small(result) for result in (*results, *written)):
-            self.spoiled = self.spoiled or any(not _is_small(value) for value in written)
+        if not all(_is_small(result, self.theme.elements) for result in (*results, *written)):
+            self.spoiled = self.spoiled or any(not _is_small(value, self.theme.elements) for value in written)
             return not keep
         if keep:
             self.steps.append(step)
@@ -354,11 +357,11 @@ def _fills_memory(value: torch.Tensor) -> bool:
     return whole.numel() * whole.element_size() == whole.untyped_storage().nbytes()
 
 
-def _is_small(result: object) -> bool:
+def _is_small(result: object, most: int) -> bool:
     """Return whether a result is a small tensor of a dtype that comparisons know."""
     return (
         isinstance(result, torch.Tensor)
-        and result.numel() <= MOST_ELEMENTS
+        and result.numel() <= most
         and result.dtype is not torch.complex32
         and (result.is_floating_point() or result.is_complex() or not result.requires_grad)  # some writes make integers
     )
