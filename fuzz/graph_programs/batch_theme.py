@@ -55,8 +55,8 @@ class Theme:
     share of inputs that have another's memory.  gradients: share of float inputs that want one.  repeats: share of
     steps that are an earlier one again, or nearly.  back: share of indices that count from the end.  through: share of
     new views that are written to at once.  later: share of inputs with another's memory that have their own at the
-    first call.  sized: share of programs that return the shapes of their arguments, twice that where sizes change.  elements: that a
-    value may have at the first call; an input, a quarter of it.
+    first call.  sized: share of programs that return the shapes of their arguments, twice that where sizes change.
+    elements: that a value may have at the first call; an input, a quarter of it.
     """
 
     rows: Rows = field(default_factory=lambda: _ALL_ROWS)

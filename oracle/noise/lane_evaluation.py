@@ -401,8 +401,10 @@ def _round_noisily(
 ) -> list[Tensor]:
     """Return results with the noise of rounding to their storage dtype; a conversion leaves alone what already fits."""
     perturbed = [
-        source.perturb(value, amplification * roundoff) if roundoff else value
-        for value, roundoff in zip(values, outer, strict=False)
+        _below_normal(source.perturb(value, amplification * roundoff), real, source, amplification * roundoff)
+        if roundoff
+        else value
+        for value, roundoff, real in zip(values, outer, call.real, strict=False)
     ]
     if not call.facts.converting:
         return perturbed
@@ -410,6 +412,17 @@ def _round_noisily(
         torch.where(value.to(real.dtype) == value, value, other)
         for value, other, real in zip(values, perturbed, call.real, strict=False)
     ]
+
+
+def _below_normal(value: Tensor, real: Tensor, source: NoiseSource, scale: Tensor) -> Tensor:
+    """Return half-precision results with the noise of those too small for all their digits: the same for each size."""
+    if real.dtype is not torch.float16 or not value.is_floating_point():
+        return value
+    tiny = torch.finfo(torch.float16).tiny
+    rounded = (value.abs() < tiny) & (value.to(torch.float16) != value)
+    if not bool(rounded.any()):
+        return value
+    return source.add(value, rounded.to(value.dtype) * tiny, scale)
 
 
 __all__ = ["LaneCall", "LanePlan", "along_first", "evaluate", "fresh_results", "plain"]
