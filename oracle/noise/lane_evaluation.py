@@ -24,7 +24,7 @@ from .monte_carlo import (
     tensors_in,
     unit_roundoff,
 )
-from .operator_facts import OperatorFacts
+from .operator_facts import STORED_BETWEEN, OperatorFacts
 from .shadow_memory import wide_dtype
 
 # Before they round, rounded lanes are perturbed by 16 roundings of float32: sums and libm of legitimate kernels may
@@ -112,6 +112,8 @@ class LaneCall:
     @property
     def inner_roundoff(self) -> float:
         """Return the roundoff inside eager's kernel, which converts first where the result is to be less precise."""
+        if self.facts.name in STORED_BETWEEN and self.dtypes:
+            return max(map(unit_roundoff, self.dtypes))
         kept = [real.dtype for real in self.real if real.dtype.is_floating_point or real.dtype.is_complex]
         return internal_roundoff(kept or self.dtypes)
 

@@ -87,6 +87,11 @@ COMPOSITE = _names(
     "soft_margin_loss soft_margin_loss_backward logit logit_backward"
 )
 
+# Written in ATen as calls of other operators: what lies between them is stored in the dtype of the operands.
+STORED_BETWEEN = _names(
+    "binary_cross_entropy_with_logits soft_margin_loss soft_margin_loss_backward dist _euclidean_dist"
+)
+
 # Positions of tensors that a training call updates in place although the schema does not say so.
 _HIDDEN_WRITES = {"native_batch_norm": (3, 4)}
 

@@ -16,6 +16,6 @@ def outer_products(count):
 
 
 def test_a_program_that_grows_at_a_later_call_is_told():
-    assert not drawing._raises(outer_products(1))
+    assert not drawing._raises(outer_products(1), drawing.MOST_LATER)
     with pytest.raises(drawing._GrownTooLarge):
-        drawing._raises(outer_products(2))
+        drawing._raises(outer_products(2), drawing.MOST_LATER)
