@@ -164,7 +164,7 @@ def _refuses_writes(item: torch.Tensor, handle: Handle) -> bool:
     that gives several, `split` and its like, are not written to at all.
     """
     steps = handle.steps()
-    return any(step.index is not None for step in steps) or (bool(steps) and overlaps_itself(item))
+    return any(step.index is not None and not step.loose for step in steps) or (bool(steps) and overlaps_itself(item))
 
 
 def _demand_same_history(item: torch.Tensor, base: torch.Tensor, steps: tuple[ViewStep, ...]) -> None:

@@ -20,6 +20,7 @@ from ..graph.facts import OpKind, is_random, is_view, op_facts
 from ..graph.fx_nodes import map_nodes
 from ..graph.node_values import (
     in_backward,
+    is_loose_view,
     is_tensor,
     made_with_grad,
     outputs,
@@ -207,7 +208,7 @@ class Functionalizer:
             return
         parts = value_of(node)
         assert isinstance(parts, (tuple, list))
-        steps = [ViewStep(target, args, kwargs, index, grad) for index in range(len(parts))]
+        steps = [ViewStep(target, args, kwargs, index, grad, is_loose_view(node)) for index in range(len(parts))]
         source_node = self._read(parent)
         whole = self.result.emit(target, (source_node, *args), dict(kwargs), value_of(node))
         handles = []

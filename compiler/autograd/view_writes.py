@@ -22,7 +22,7 @@ class ViewStep:
     """One view call: `target(source, *args, **kwargs)`, and which part of its result for those that give several.
 
     args: what follows the source; numbers, dtypes and lists of numbers only.  grad_enabled: grad mode when the
-    program made the view; it decides whether the view belongs to the source's history.
+    program made the view; it decides whether the view belongs to the source's history.  loose: see mark_loose_view.
     """
 
     target: OpOverload
@@ -30,13 +30,21 @@ class ViewStep:
     kwargs: tuple[tuple[str, object], ...]
     index: int | None
     grad_enabled: bool
+    loose: bool = False
 
     def apply(self, source: torch.Tensor) -> torch.Tensor:
         """Return the view of a tensor."""
-        result = self.target(source, *self.args, **dict(self.kwargs))
+        target = _LOOSE[self.target] if self.loose else self.target
+        result = target(source, *self.args, **dict(self.kwargs))
         view = result if self.index is None else result[self.index]
         assert isinstance(view, torch.Tensor)
         return view
+
+
+_LOOSE: dict[OpOverload, OpOverload] = {
+    aten.split.Tensor: aten.unsafe_split.Tensor,
+    aten.split_with_sizes.default: aten.unsafe_split_with_sizes.default,
+}
 
 
 def take_views(source: torch.Tensor, steps: Sequence[ViewStep]) -> torch.Tensor:

@@ -105,6 +105,16 @@ def made_with_grad(node: fx.Node) -> bool:
     return bool(node.meta.get("grad_enabled", True))
 
 
+def mark_loose_view(node: fx.Node) -> None:
+    """Say that a call gives views that autograd takes for tensors of their own, as `unsafe_split` does."""
+    node.meta["loose_view"] = True
+
+
+def is_loose_view(node: fx.Node) -> bool:
+    """Return whether a call is marked so."""
+    return bool(node.meta.get("loose_view", False))
+
+
 def placeholders(graph: fx.Graph) -> list[fx.Node]:
     """Return the inputs in order."""
     return [node for node in graph.nodes if node.op == "placeholder"]

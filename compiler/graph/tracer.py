@@ -31,7 +31,7 @@ from .effects.kernel_refusals import demand_kernel, has_kernels_to_ask
 from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
-from .node_values import mark_backward, mark_without_grad, set_value, value_of
+from .node_values import mark_backward, mark_loose_view, mark_without_grad, set_value, value_of
 from .shapes.shape_rules import fake_result, lies_otherwise
 
 Decomposition = Callable[..., object]
@@ -209,7 +209,7 @@ class AtenRecorder(DispatchMode):
         if decomposes_by_itself(func):
             with self:
                 return func.decompose(*args, **kwargs)
-        return self._record(*_canonical(func, args, kwargs))
+        return self._record(*_canonical(func, args, kwargs), loose=func in _DECLARED_VIEWS)
 
     def _may_take_apart(self, func: OpOverload, rule: Decomposition) -> bool:
         if self._gate is None:
@@ -228,7 +228,9 @@ class AtenRecorder(DispatchMode):
         with self.paused(), torch.no_grad():
             return lies_otherwise(func, fake_args, fake_kwargs, result)
 
-    def _record(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    def _record(
+        self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], *, loose: bool = False
+    ) -> object:
         if torch.Tag.nondeterministic_seeded in func.tags:
             demand_untouched_generator()
         fake_args, fake_kwargs = map_leaves((args, kwargs), self._as_fake)
@@ -245,6 +247,8 @@ class AtenRecorder(DispatchMode):
         self._describe(node, result)
         if not torch.is_grad_enabled():
             mark_without_grad(node)
+        if loose:
+            mark_loose_view(node)
         self._bind_result(node, result)
         return result
 

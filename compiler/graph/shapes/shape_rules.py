@@ -16,7 +16,7 @@ from ...base.errors import Unsupported
 from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, in_own_memory, without_dispatch_modes
 from ...base.torch_versions import precedes
 from ..dynamic_sizes import is_symbolic, same_number
-from ..facts import is_elementwise
+from ..facts import is_elementwise, op_facts
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
 from .probed_strides import strides_at_primes, strides_whatever_is_larger
@@ -139,7 +139,7 @@ def _as_the_kernel_gives(target: Callable[..., object], args: Sequence[object], 
         return map_leaves(result, fake)
 
 
-def rule_as_of(twin: object, original: object) -> None:
+def rule_as_of(twin: object, original: OpOverload) -> None:
     """Let the results of a functional twin go by the rule of the operator that it calls; they come first."""
     _ORIGINALS[twin] = original
 
@@ -162,6 +162,11 @@ def corrected(target: object, args: Sequence[object], kwargs: Mapping[str, objec
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
     lay_out = _laid_out_by_kernel if _is_kernels_choice(target, args) else in_kernel_order
     result = lay_out(target, args, kwargs, result)
+    if target in _ORIGINALS and isinstance(result, tuple):  # behind its results come those that it has written
+        own = len(result) - len(op_facts(_ORIGINALS[target]).mutates)
+        laid = in_kernel_order(_ORIGINALS[target], args, kwargs, result[:own])
+        assert isinstance(laid, tuple)
+        result = (*laid, *result[own:])
     rule = _RULES.get(_ORIGINALS.get(target, target))
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
         return result
@@ -418,7 +423,7 @@ _PART_WRITTEN: Mapping[object, Callable[..., torch.Tensor]] = {
     aten.diagonal_scatter.default: aten.diagonal.default,
     aten.as_strided_scatter.default: aten.as_strided.default,
 }
-_ORIGINALS: dict[object, object] = {}
+_ORIGINALS: dict[object, OpOverload] = {}
 _OF_NOTHING: Mapping[object, Callable[..., torch.Tensor]] = {  # of a first argument without elements
     aten.pixel_unshuffle.default: _unshuffled_nothing,
     aten.repeat_interleave.Tensor: lambda repeats: repeats.new_empty(0),
