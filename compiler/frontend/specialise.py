@@ -344,6 +344,7 @@ class SpecialisationWriter:
 
 
 _NAME = re.compile(r"\b_\w+")
+_DROP = re.compile(r"\s*(_\w+ = )+None")
 
 
 def _let_go(lines: list[str], rest: list[str]) -> list[str]:
@@ -351,7 +352,7 @@ def _let_go(lines: list[str], rest: list[str]) -> list[str]:
 
     The operation at a break may end objects, as `stock.clear()` does: held here, they would end later, in our order.
     """
-    kept = set(_NAME.findall("\n".join(rest)))
+    kept = set(_NAME.findall("\n".join(line for line in rest if not _DROP.fullmatch(line))))
     targets = (line.lstrip().partition(" = ") for line in lines)
     fetched = dict.fromkeys(name for name, sign, _ in targets if sign and _NAME.fullmatch(name) and name not in kept)
     return [" = ".join([*fetched, "None"])] if fetched else []

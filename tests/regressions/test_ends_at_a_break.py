@@ -44,7 +44,21 @@ def in_the_middle(stock, x):
     return x * len(stock)
 
 
-PROGRAMS = [popped, turned, longer, shorter, in_the_middle]
+def within_a_block(stock, x):
+    stock.pop()
+    with torch.no_grad():
+        stock.clear()
+
+
+def within_a_handler(stock, x):
+    stock.pop()
+    try:
+        stock.clear()
+    except ValueError:
+        return x
+
+
+PROGRAMS = [within_a_block, within_a_handler, popped, turned, longer, shorter, in_the_middle]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
