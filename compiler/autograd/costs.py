@@ -19,8 +19,8 @@ _SAME_EVERYWHERE = frozenset(
     "constant_pad_nd flip roll repeat tril triu gather index index_select select_scatter slice_scatter".split()
 )
 """Operators that give the same bits whoever computes them, as IEEE 754 asks of their arithmetic."""
-_DECIDING = frozenset("eq ne lt le gt ge sign copysign floor ceil trunc round frac remainder fmod floor_divide".split())
-"""Operators by which the smallest difference of what they read may become a large one."""
+_STEPPING = frozenset("sign copysign floor ceil trunc round frac remainder fmod floor_divide".split())
+"""Operators that give floats, by which the smallest difference of what they read may become a large one."""
 
 ALIVE_ANYWAY = 0  # bytes that keeping a value costs which the caller holds in any case
 
@@ -97,24 +97,29 @@ def decided_by(nodes: Iterable[fx.Node]) -> frozenset[fx.Node]:
 
 
 def _decides(node: fx.Node) -> bool:
+    """Return whether a call steps from one value to another: what is made of floats and is none itself does."""
     target = node.target
-    if not isinstance(target, OpOverload):
+    if not isinstance(target, OpOverload) or not any(map(_is_float, node.all_input_nodes)):
         return False
-    decides = _name(target) in _DECIDING or "rounding_mode" in node.kwargs
-    return decides and len(set(node.args)) == len(node.args)  # that a value equals itself says that it is no NaN
+    steps = _name(target) in _STEPPING or "rounding_mode" in node.kwargs or not _is_float(node)
+    return steps and len(set(node.args)) == len(node.args)  # that a value equals itself says that it is no NaN
+
+
+def _is_float(node: fx.Node) -> bool:
+    return is_tensor(node) and (tensor_of(node).is_floating_point() or tensor_of(node).is_complex())
 
 
 def _is_same_everywhere(node: fx.Node) -> bool:
     target = node.target
-    if target is operator.getitem or not is_tensor(node):
+    if target is operator.getitem or not _is_float(node):
         return True
     if not isinstance(target, OpOverload):
         return False
-    kind, value = op_facts(target).kind, tensor_of(node)
-    if kind is OpKind.VIEW or not (value.is_floating_point() or value.is_complex()):
+    if op_facts(target).kind is OpKind.VIEW:
         return True
     fused = "alpha" in node.kwargs or len(node.args) > _OPERANDS  # a product that is not rounded
-    return _name(target) in _SAME_EVERYWHERE and not value.is_complex() and not (fused and _name(target) in _SUMS)
+    exact = _name(target) in _SAME_EVERYWHERE and not (fused and _name(target) in _SUMS)
+    return exact and not tensor_of(node).is_complex()
 
 
 _SUMS = frozenset(("add", "sub", "rsub"))

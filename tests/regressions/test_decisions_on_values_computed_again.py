@@ -67,18 +67,19 @@ def test_a_forward_that_runs_op_by_op():
 def test_what_a_decision_rests_on():
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
-    fake = torch.empty(3, device="meta")
-    x.meta["val"] = fake
+    x.meta["val"] = torch.empty(3, device="meta")
 
-    def call(operator, *args):
+    def call(operator, *args, dtype=torch.float32):
         node = graph.call_function(operator, args)
-        node.meta["val"] = fake
+        node.meta["val"] = torch.empty(3, device="meta", dtype=dtype)
         return node
 
     exp = call(aten.exp.default, x)
     moved = call(aten.add.Tensor, exp, 1.0)
     sine = call(aten.sin.default, moved)
-    largest = call(aten.amax.default, moved, [0], True)
-    call(aten.eq.Tensor, moved, largest)
-    call(aten.ne.Tensor, sine, sine)  # asks for NaN, whose place is the same
-    assert decided_by(graph.nodes) == {exp, largest}
+    cosine = call(aten.cos.default, moved)
+    call(aten.eq.Tensor, moved, call(aten.neg.default, moved), dtype=torch.bool)
+    call(aten.ne.Tensor, sine, sine, dtype=torch.bool)  # asks for NaN, whose place is the same
+    call(aten._to_copy.default, cosine, dtype=torch.int64)  # by which something is indexed
+    call(aten.tanh.default, sine)
+    assert decided_by(graph.nodes) == {exp, cosine}
