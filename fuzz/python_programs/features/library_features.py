@@ -549,4 +549,75 @@ with warnings.catch_warnings():
 warned = lambda t: t - 1
 """,
     ),
+    Feature(
+        "imports",
+        setup="""
+import sys
+import types
+
+
+def made(**names):
+    module = types.ModuleType('fuzzed_part')
+    vars(module).update(names)
+    return module
+
+
+class Counting(types.ModuleType):
+    def __getattr__(self, name):
+        if name != 'gain':
+            raise AttributeError(name)
+        log_of_asks.append(name)
+        return len(log_of_asks)
+
+
+log_of_asks = []
+part = made(gain=2, items=[1, 2])
+sys.modules['fuzzed_part'] = part
+sys.modules.pop('fuzzed_other', None)
+""",
+        statements="""
+import fuzzed_part
+log.append(fuzzed_part.gain)
+
+import fuzzed_part
+fuzzed_part.gain = <int>
+
+from fuzzed_part import gain as <+int>
+
+try:
+    from fuzzed_part import missing as <+int>
+    <body>
+except ImportError as error:
+    log.append((str(error), error.name))
+    <body>
+
+try:
+    import fuzzed_other
+    <body>
+    log.append(fuzzed_other.gain)
+except ImportError as error:
+    log.append((str(error), error.name))
+
+sys.modules['fuzzed_part'] = made(gain=<int>)
+
+sys.modules['fuzzed_other'] = part
+
+part.gain = <int>
+
+part.missing = <int>
+
+log.append(hasattr(part, 'missing'))
+""",
+        changes="""
+sys.modules['fuzzed_part'] = made(gain=5)
+sys.modules['fuzzed_part'] = None
+sys.modules.pop('fuzzed_part', None)
+sys.modules['fuzzed_part'] = part = Counting('fuzzed_part')
+sys.modules['fuzzed_part'] = types.SimpleNamespace(gain=3)
+sys.modules['fuzzed_other'] = part
+sys.modules.pop('fuzzed_other', None)
+part.gain = 7
+part.missing = 1
+""",
+    ),
 )
