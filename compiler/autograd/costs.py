@@ -102,7 +102,8 @@ def _decides(node: fx.Node) -> bool:
     if not isinstance(target, OpOverload) or not any(map(_is_float, node.all_input_nodes)):
         return False
     steps = _name(target) in _STEPPING or "rounding_mode" in node.kwargs or not _is_float(node)
-    return steps and len(set(node.args)) == len(node.args)  # that a value equals itself says that it is no NaN
+    operands = [part for part in node.args if isinstance(part, fx.Node)]
+    return steps and len(set(operands)) == len(operands)  # that a value equals itself says that it is no NaN
 
 
 def _is_float(node: fx.Node) -> bool:

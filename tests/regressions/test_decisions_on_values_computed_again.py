@@ -83,3 +83,13 @@ def test_what_a_decision_rests_on():
     call(aten._to_copy.default, cosine, dtype=torch.int64)  # by which something is indexed
     call(aten.tanh.default, sine)
     assert decided_by(graph.nodes) == {exp, cosine}
+
+
+def test_a_rounded_quotient_beside_an_open_size():
+    def program(x):
+        return torch.div(x.exp(), x.shape[0], rounding_mode="floor") * x
+
+    compiled = plumbline.compile(program, dynamic=True)
+    for size in (3, 5):
+        x = torch.randn(size, generator=torch.Generator().manual_seed(size)).requires_grad_()
+        torch.testing.assert_close(gradients(compiled, x), gradients(program, x))
