@@ -101,7 +101,7 @@ def _decides(node: fx.Node) -> bool:
     target = node.target
     if not isinstance(target, OpOverload) or not any(map(_is_float, node.all_input_nodes)):
         return False
-    steps = _name(target) in _STEPPING or "rounding_mode" in node.kwargs or not _is_float(node)
+    steps = _name(target) in _STEPPING or "rounding_mode" in node.kwargs or (is_tensor(node) and not _is_float(node))
     operands = [part for part in node.args if isinstance(part, fx.Node)]
     return steps and len(set(operands)) == len(operands)  # that a value equals itself says that it is no NaN
 
