@@ -1,5 +1,6 @@
 """What it costs to keep a value for backward, and what must never be computed twice."""
 
+import math
 import operator
 from collections.abc import Iterable
 
@@ -16,7 +17,8 @@ _SAME_EVERYWHERE = frozenset(
     "add sub rsub mul div neg abs reciprocal relu clamp clamp_min clamp_max maximum minimum where masked_fill fill "
     "copy clone _to_copy eq ne lt le gt ge logical_and logical_or logical_not logical_xor bitwise_and bitwise_or "
     "bitwise_not bitwise_xor sign signbit copysign floor ceil trunc round isnan isinf nan_to_num cat stack "
-    "constant_pad_nd flip roll repeat tril triu gather index index_select select_scatter slice_scatter".split()
+    "constant_pad_nd flip roll repeat tril triu gather index index_select embedding select_scatter "
+    "slice_scatter".split()
 )
 """Operators that give the same bits whoever computes them, as IEEE 754 asks of their arithmetic."""
 _STEPPING = frozenset("sign copysign floor ceil trunc round frac remainder fmod floor_divide".split())
@@ -102,8 +104,19 @@ def _decides(node: fx.Node) -> bool:
     if not isinstance(target, OpOverload) or not any(map(_is_float, node.all_input_nodes)):
         return False
     steps = _name(target) in _STEPPING or "rounding_mode" in node.kwargs or (is_tensor(node) and not _is_float(node))
+    return steps and not _asks_whether_finite(node)
+
+
+_FINITE_OR_NOT = frozenset("isnan isinf isposinf isneginf isfinite".split())
+
+
+def _asks_whether_finite(node: fx.Node) -> bool:
+    """Return whether a call asks for NaN, as by comparing a value with itself, or for infinity."""
+    if isinstance(node.target, OpOverload) and _name(node.target) in _FINITE_OR_NOT:
+        return True
     operands = [part for part in node.args if isinstance(part, fx.Node)]
-    return steps and len(set(operands)) == len(operands)  # that a value equals itself says that it is no NaN
+    infinite = any(isinstance(part, float) and math.isinf(part) for part in node.args)
+    return infinite or len(set(operands)) < len(operands)
 
 
 def _is_float(node: fx.Node) -> bool:
@@ -116,7 +129,7 @@ def _is_same_everywhere(node: fx.Node) -> bool:
         return True
     if not isinstance(target, OpOverload):
         return False
-    if op_facts(target).kind is OpKind.VIEW:
+    if op_facts(target).kind in (OpKind.VIEW, OpKind.CREATION):
         return True
     fused = "alpha" in node.kwargs or len(node.args) > _OPERANDS  # a product that is not rounded
     exact = _name(target) in _SAME_EVERYWHERE and not (fused and _name(target) in _SUMS)

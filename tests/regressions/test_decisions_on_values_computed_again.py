@@ -80,6 +80,7 @@ def test_what_a_decision_rests_on():
     cosine = call(aten.cos.default, moved)
     call(aten.eq.Tensor, moved, call(aten.neg.default, moved), dtype=torch.bool)
     call(aten.ne.Tensor, sine, sine, dtype=torch.bool)  # asks for NaN, whose place is the same
+    call(aten.eq.Scalar, call(aten.sqrt.default, x), float("-inf"), dtype=torch.bool)  # nor does this step
     call(aten._to_copy.default, cosine, dtype=torch.int64)  # by which something is indexed
     several = call(aten.var_mean.correction, call(aten.tanh.default, sine), [0])  # several floats, of which none steps
     several.meta["val"] = (x.meta["val"], x.meta["val"])
