@@ -15,12 +15,10 @@ from ..graph.node_values import is_tensor, tensor_of
 
 _SAME_EVERYWHERE = frozenset(
     "add sub rsub mul div neg abs reciprocal relu clamp clamp_min clamp_max maximum minimum where masked_fill fill "
-    "copy clone _to_copy eq ne lt le gt ge logical_and logical_or logical_not logical_xor bitwise_and bitwise_or "
-    "bitwise_not bitwise_xor sign signbit copysign floor ceil trunc round isnan isinf nan_to_num cat stack "
-    "constant_pad_nd flip roll repeat tril triu gather index index_select embedding select_scatter "
-    "slice_scatter".split()
+    "copy clone _to_copy sign copysign floor ceil trunc round nan_to_num cat stack constant_pad_nd flip roll repeat "
+    "tril triu gather index index_select embedding select_scatter slice_scatter".split()
 )
-"""Operators that give the same bits whoever computes them, as IEEE 754 asks of their arithmetic."""
+"""Operators that give the same floats whoever computes them, as IEEE 754 asks of their arithmetic."""
 _STEPPING = frozenset("sign copysign floor ceil trunc round frac remainder fmod floor_divide".split())
 """Operators that give floats, by which the smallest difference of what they read may become a large one."""
 
@@ -125,7 +123,7 @@ def _is_float(node: fx.Node) -> bool:
 
 def _is_same_everywhere(node: fx.Node) -> bool:
     target = node.target
-    if target is operator.getitem or not _is_float(node):
+    if target is operator.getitem or (is_tensor(node) and not _is_float(node)):
         return True
     if not isinstance(target, OpOverload):
         return False
@@ -133,7 +131,7 @@ def _is_same_everywhere(node: fx.Node) -> bool:
         return True
     fused = "alpha" in node.kwargs or len(node.args) > _OPERANDS  # a product that is not rounded
     exact = _name(target) in _SAME_EVERYWHERE and not (fused and _name(target) in _SUMS)
-    return exact and not tensor_of(node).is_complex()
+    return exact and _is_float(node) and not tensor_of(node).is_complex()
 
 
 _SUMS = frozenset(("add", "sub", "rsub"))
