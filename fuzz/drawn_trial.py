@@ -95,7 +95,10 @@ class RoundsAhead:
 def workshop_of(mode: Fuzzer, compiler: CompilerUnderTest) -> Workshop:
     """Return a workshop that draws and tries what a fuzzer does."""
     return Workshop(
-        lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw, foretell=mode.foretell
+        lambda example, backend: mode.attempt(example, compiler, backend),
+        draw=mode.draw,
+        foretell=mode.foretell,
+        prepare=mode.prepare,
     )
 
 

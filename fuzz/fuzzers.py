@@ -27,7 +27,7 @@ from .python_programs.script import python_program_script
 from .python_programs.shrinking import simpler_python_programs
 from .scripts import batch_script, program_script, scenario_script
 from .transform_programs.generation import programs
-from .transform_programs.program_trial import try_program
+from .transform_programs.program_trial import import_for_transforms, try_program
 from .transform_programs.programs import TransformProgram, check_program
 from .transform_programs.simplification import simpler_programs
 
@@ -46,6 +46,7 @@ class Fuzzer:
     script: an example as a stand-alone script.  read: plain data to an example; raises UserError.
     foretell: what an example would reach, before it is tried, see coverage/behaviours.py.
     departing_stage: the stage of our own compiler that departs first under a backend, in words; empty where none does.
+    prepare: does once what each process that tries examples would do again.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Fuzzer:
     read: Callable[[object], Any]
     foretell: Callable[[Any], Behaviours]
     departing_stage: Callable[[Any, str], str] = lambda example, backend: ""
+    prepare: Callable[[], None] = lambda: None
 
 
 def _try_program(program: TransformProgram, compiler: CompilerUnderTest, backend: str) -> TrialResult:
@@ -107,6 +109,7 @@ FUZZERS = {
         program_script,
         _reader(TransformProgram, check_program),
         foretold_of_transforms,
+        prepare=import_for_transforms,
     ),
     "guards": Fuzzer(
         "guards",

@@ -58,6 +58,7 @@ class Means:
     attempt: Attempt
     draw: Draw | None
     foretell: Foretell
+    prepare: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,9 @@ class Workshop:
     """Draws and tries examples in a child process, and starts a new one whenever it is dead or may be damaged.
 
     A context manager.  attempt: from an example and a backend to its result; draw: from a generator to an example;
-    foretell: from an example to what it would reach, where a lead draws.  The child inherits them, so they need not be
-    picklable.  Without fork (Windows) all happens in this process.
+    foretell: from an example to what it would reach, where a lead draws; prepare: called here before a child starts,
+    for what each child would else do again.  The child inherits them, so they need not be picklable.  Without fork
+    (Windows) all happens in this process.
     """
 
     def __init__(
@@ -87,8 +89,9 @@ class Workshop:
         seconds: float = ATTEMPT_SECONDS,
         draw: Draw | None = None,
         foretell: Foretell = lambda example: frozenset(),
+        prepare: Callable[[], None] = lambda: None,
     ) -> None:
-        self._means = Means(attempt, draw, foretell)
+        self._means = Means(attempt, draw, foretell, prepare)
         self._seconds = seconds
         self._child: tuple[ForkProcess, Connection] | None = None
 
@@ -159,6 +162,7 @@ class Workshop:
 
     def _fork(self) -> tuple[ForkProcess, Connection]:
         _warm_up()
+        self._means.prepare()
         context: ForkContext = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, ours, self._means), daemon=True)
@@ -171,15 +175,13 @@ class Workshop:
 
 @functools.cache
 def _warm_up() -> None:
-    """Let torch import what transforms need once, in the parent: in each child it would take seconds.
+    """Let torch import what the judge needs once, in the parent: in each child it would take time again.
 
-    One element each, so that no thread of torch is started before a fork.
+    One element, so that no thread of torch is started before a fork.
     """
     one = torch.ones(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.func.jvp(torch.func.grad(torch.sum), (one,), (one,))
-        torch.vmap(torch.sin)(one)
         judge_call(torch.sin, torch.cos, (one,), {}, JudgeOptions(), {"x": one})
 
 

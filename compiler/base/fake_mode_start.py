@@ -1,14 +1,15 @@
-"""Fake modes start, and run, without torch's own compiler: half a second of imports for three settings and a name.
+"""Fake modes start, and run, without torch's own compiler: half a second of imports for three settings and two names.
 
 `FakeTensorMode` imports `torch._dynamo` for three settings, and what makes fake tensors of real ones imports it for the
-class of a name that no tensor of ours has.  Here that code of torch's runs with an `import`
-that answers for these.  Once somebody has imported the compiler, or set the variables that the switches come from,
-torch's own import is used.  Shape rules written in Python (`stack`, `cat`, a sum of integers) would import it to be
-left alone by it, and are called as they are until then.  Whatever else fails is done again with it, so that a later
+class of a name that no tensor of ours has, and for the name of a gradient.  Here that code of torch's runs with an
+`import` that answers for these.  Once somebody has imported the compiler, or set the variables that the switches come
+from, torch's own import is used.  Shape rules written in Python (`stack`, `cat`, a sum of integers) would import it to
+be left alone by it, and are called as they are until then.  Whatever else fails is done again with it, so that a later
 torch which needs more there costs time and nothing else.
 """
 
 import builtins
+import importlib
 import os
 import sys
 from functools import cache
@@ -43,6 +44,8 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
             converter.from_real_tensor = _named(
                 MethodType(without_compiler(type(converter).from_real_tensor), converter)
             )
+            meta: Any = converter.meta_converter
+            meta.meta_tensor = MethodType(without_compiler(type(meta).meta_tensor), meta)
             return
         except Exception:  # torch wants more of its compiler than is known here
             mode.__dict__.clear()
@@ -127,9 +130,36 @@ class _NoSource:
     """In place of a class of names of inputs: nothing is of this class."""
 
 
-_COMPILER_ALONE = SimpleNamespace(config=SimpleNamespace(**_SETTINGS))
+class _PartOfInput(Source):
+    """The name of what belongs to an input: its gradient, or what it is a view of."""
+
+    def __init__(self, owner: Source, member: str) -> None:
+        self._text = f"{owner.name}.{member}"
+
+    @property
+    def _name_template(self) -> str:
+        return self._text
+
+
+class _Names:
+    """The compiler's names of inputs for some functions: two of them are known here."""
+
+    RandomValueSource = _NoSource
+    AttrSource = _PartOfInput
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(_NAMES), name)
+
+
+_NAMES = f"{_COMPILER}.source"
+_COMPILER_ALONE = SimpleNamespace(config=SimpleNamespace(**_SETTINGS), source=_Names())
 _STAND_IN = _Torch()
-_MODULES = {f"{_COMPILER}.config": _STAND_IN, f"{_COMPILER}.source": SimpleNamespace(RandomValueSource=_NoSource)}
+_MODULES = {
+    f"{_COMPILER}.config": _STAND_IN,
+    _NAMES: _COMPILER_ALONE.source,
+    # a checker of the compiler's guards, which stands on the compiler
+    "torch.fx.experimental.validator": SimpleNamespace(translation_validation_enabled=lambda: False),
+}
 
 
 def _answer(name: str, scope: Any = None, inner: Any = None, listed: Any = (), level: int = 0) -> Any:

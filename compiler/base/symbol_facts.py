@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic  # which symbol a s
 from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
 
+from .borrowed.size_environment import SizeEnvironment
 from .dense_order import dense_strides
 from .torch_facts import FakeTensorMode, ShapeEnv
 
@@ -47,7 +48,10 @@ def make_shape_environment() -> ShapeEnv:
 
     Nothing that depends on data becomes a symbol: such operations break the graph.
     """
-    return ShapeEnv(duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+    environment: ShapeEnv = SizeEnvironment(
+        duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False
+    )
+    return environment
 
 
 def make_symbolic_fake(

@@ -1,6 +1,10 @@
 """One program with transforms, compiled at the level that it names and judged against eager by the oracle."""
 
+import functools
+import warnings
 from dataclasses import replace
+
+import torch
 
 from plumbline.oracle.harness.boundary import call_roots
 from plumbline.oracle.harness.compilers import CompileRequest, CompilerUnderTest
@@ -14,6 +18,16 @@ from .laws import broken_law
 from .programs import TransformProgram
 
 OPTIONS = JudgeOptions()
+
+
+@functools.cache
+def import_for_transforms() -> None:
+    """Let torch import what its transforms need, its compiler among it; one element, so that no thread is started."""
+    one = torch.ones(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.func.jvp(torch.func.grad(torch.sum), (one,), (one,))
+        torch.vmap(torch.sin)(one)
 
 
 def try_program(
