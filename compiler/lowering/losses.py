@@ -28,6 +28,8 @@ class _Classes:
         self.dtype = self.scores.dtype
         if len(self.scores.shape) != 2 or self.target.dtype != torch.int64:
             raise NoLowering("classes of something else than rows of scores")
+        if self.scores.shape[1] == 0:
+            raise NoLowering("rows without a class, which may all be ignored")
         if self.dtype not in (torch.float32, torch.float64):
             raise NoLowering("a loss of half precision, which eager rounds at each step")
         if self.weight is not None and self.weight.dtype != self.dtype:

@@ -39,3 +39,13 @@ def test_released_views(use, released):
 
     x = torch.ones(2)
     assert plumbline.compile(program, backend="eager")(x) == program(x)
+
+
+def test_released_views_many_times():  # Python's own shortcuts, taken from the eighth call on, do not look for errors
+    for _ in range(12):
+        scope = {"view": memoryview(b"abcd")}
+        exec("def step():\n    [1 for each in view]\n    with view:\n        pass", scope)
+        compiled = plumbline.compile(scope["step"], backend="eager")
+        compiled()
+        with pytest.raises(ValueError, match="operation forbidden on released memoryview object"):
+            compiled()

@@ -101,16 +101,11 @@ _RULES.update(
 
 
 def _iterator_over_memory(view: memoryview) -> object:
-    """Return what the instruction gives; `iter` itself also looks whether C has left an error behind.
+    """Return what the instruction gives; raises ValueError for a released view, which `iter` makes an iterator of.
 
-    That of a released view does: the loop over it raises that error.
+    C leaves that error behind unraised, for whatever runs next.
     """
-    try:
-        return iter(view)
-    except SystemError as error:
-        left_behind = error.__cause__
-    assert left_behind is not None
-    raise left_behind.with_traceback(None)
+    return iter(view.__enter__())
 
 
 def _get_iter(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:

@@ -198,6 +198,9 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         answer = right.compare(ctx, record, left, True) if right.precedes_methods else None
     if answer is None and (left.defines_operators() or right.defines_operators()):
         answer = _compared_by_method(ctx, record, left, right)
+    orders = left.python_type() is tuple or (left.python_type() is dict and record.asks_equality)
+    if answer is None and orders and _is_of_derived_class(right, left):
+        return _compared_natively(ctx, COMPARISONS[record.turned], right, left)  # such as torch.Size: it is asked first
     return answer or _compared_natively(ctx, record, left, right)
 
 
@@ -238,7 +241,7 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
     operator is the reflected one. Without `__ne__` Python turns the answer of `__eq__` round.
     """
     attempts = [(left, record, right), (right, COMPARISONS[record.turned], left)]
-    if left.python_type() is not right.python_type() and issubclass(right.python_type(), left.python_type()):
+    if _is_of_derived_class(right, left):
         attempts.reverse()
     for owner, asked, other in attempts:
         method = _method(ctx, owner, asked.method)
@@ -255,6 +258,11 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
         elif equality is None and _answers(owner, other, asked.method):
             return _compared_natively(ctx, asked, owner, other)  # before the other operand is asked
     return None
+
+
+def _is_of_derived_class(value: Value, other: Value) -> bool:
+    """Return whether the class of a value is derived from the other's."""
+    return value.python_type() is not other.python_type() and issubclass(value.python_type(), other.python_type())
 
 
 def equal(ctx: CaptureContext, left: Value, right: Value) -> bool:

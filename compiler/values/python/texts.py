@@ -246,10 +246,13 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
             return answer
         if not specification:
             return text_of(ctx, value, "__str__")
-        if isinstance(value.contents, Constant):
-            named = type(name_in_errors(value.kind), (type(value.contents.value),), {})
-            return fold(ctx, format, made_of(named, value.contents.value), specification)
-        _refuse_format(ctx, value.kind)
+        if value.contents is None or class_lookup(value.kind, "__format__")[0] is object:
+            _refuse_format(ctx, value.kind)
+        held = shown(ctx, value.contents)
+        if isinstance(held, Shown):
+            raise Break(TEXT, f"formatting of {value.describe()}")
+        named = type(name_in_errors(value.kind), (type(held),), {})
+        return fold(ctx, format, made_of(named, held), specification)
     if specification and class_lookup(value.python_type(), "__format__")[0] is object:
         _refuse_format(ctx, value.python_type())
     if not value.has_text:

@@ -373,11 +373,15 @@ class ObjectValue(InstanceAttributes):
         self, ctx: CaptureContext, raised: Raised, method: NativeMethod, args: Arguments, kwargs: Keywords
     ) -> None:
         """Raise what C raises for an instance of the subclass, which some of its errors name."""
-        if not getattr(raised.value, "of_interpreter", False) or not isinstance(self.contents, Constant):
+        contents = self.contents  # a number that varies is a constant too, once it is asked for
+        if not getattr(raised.value, "of_interpreter", False) or contents is None or not contents.is_constant():
             return
-        named: Any = type(name_in_errors(self.kind), (type(self.contents.value),), {})
+        held = contents.constant()
+        if not isinstance(contents, Constant) and not isinstance(held, int | float):
+            return
+        named: Any = type(name_in_errors(self.kind), (type(held),), {})
         descriptor: Any = getattr(method.kind, method.name)
-        owner: Any = named(self.contents.value)
+        owner: Any = named(held)
         real = descriptor.__get__(owner) if method.bound else functools.partial(descriptor, owner)
         given, named_ones = [ctx.realize(arg) for arg in args], {key: ctx.realize(arg) for key, arg in kwargs.items()}
         fold(ctx, real, *(arg.stand_in() for arg in given), **{key: arg.stand_in() for key, arg in named_ones.items()})
