@@ -49,15 +49,16 @@ class GivenTrial:
         return _kept_workshop(bench, self.fuzzer, self.compiler).try_one(self.example, self.backend)
 
 
-BEYOND = 2
-"""Examples of the next round for each worker that are begun while a round ends."""
+BEYOND = 3
+"""Examples for each worker that are open while a round ends: those that are missing are of the next round."""
 
 
 class RoundsAhead:
     """The examples of one round after the other, by an engine that begins the next round while this one ends.
 
     What is known to fail is left out of a whole round, so what was begun ahead counts only where nothing new was found;
-    else it is thrown away.  task: of an example's number, and of what is left out.
+    else it is thrown away. It is begun as late as the workers allow, and no longer once an example has failed.
+    task: of an example's number, and of what is left out.
     """
 
     def __init__(self, engine: Engine, task: Callable[[int, Involved], Task]) -> None:
@@ -68,13 +69,17 @@ class RoundsAhead:
 
     def results(self, numbers: range, avoided: Involved, *, last: bool = False) -> Generator[TrialResult, None, None]:
         """Yield the results of the examples of a round; last: no other round is begun."""
-        self._until = numbers.stop + (0 if last else BEYOND * self._engine.workers)
+        self._until = numbers.stop
+        beyond = 0 if last else BEYOND * self._engine.workers
         if self._results is None or self._following != (numbers.start, avoided):
             self.close()
             self._results = self._engine.results(self._tasks(numbers.start, avoided))
         for number in numbers:
+            self._until = max(self._until, number + beyond)
             trial: TrialResult = next(self._results)
             self._following = number + 1, avoided
+            if trial.signature is not None:
+                beyond = 0
             yield trial
 
     def _tasks(self, number: int, avoided: Involved) -> Generator[Task | None, None, None]:

@@ -52,6 +52,7 @@ class DaskEngine:
         self._late: type[Exception] = distributed.TimeoutError
         self._cancelled: type[BaseException] = distributed.CancelledError
         self._address = address
+        self._open_calls = 0
         try:
             self._client = distributed.Client(f"tcp://{address}", timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError as error:
@@ -74,31 +75,37 @@ class DaskEngine:
         return max(1, sum(threads.values()))
 
     def results(self, tasks: Iterable[Task | None]) -> Generator[Any, None, None]:
-        """Yield the result of each task, in their order; see Engine."""
+        """Yield the result of each task, in their order; see Engine.
+
+        Those of a call within a call come first: somebody waits for all of them before another result of the outer one.
+        """
         source = iter(tasks)
         ahead: deque[tuple[Task, Any]] = deque()
+        depth = self._open_calls
+        self._open_calls += 1
         try:
             while True:
                 window = AHEAD * self.workers
                 while len(ahead) < window and (task := next(source, None)) is not None:
-                    ahead.append((task, self._submitted(task)))
+                    ahead.append((task, self._submitted(task, depth)))
                 if not ahead:
                     return
-                yield self._result(*ahead[0])
+                yield self._result(*ahead[0], depth)
                 ahead.popleft()
         finally:
+            self._open_calls -= 1
             for _, future in ahead:
                 future.release()  # what nobody wants is not run
 
-    def _submitted(self, task: Task) -> Any:
-        return self._client.submit(run_in_thread, task, pure=False)
+    def _submitted(self, task: Task, depth: int) -> Any:
+        return self._client.submit(run_in_thread, task, pure=False, priority=depth)
 
-    def _result(self, task: Task, future: Any) -> Any:
+    def _result(self, task: Task, future: Any, depth: int) -> Any:
         for _ in range(MOST_LOSSES):
             try:
                 return self._awaited(future)
             except self._killed:
-                future = self._submitted(task)
+                future = self._submitted(task, depth)
             except self._cancelled:
                 hint = "start the scheduler again, and go on with --resume"
                 raise UserError("the Dask scheduler is gone", where=self._address, hint=hint) from None

@@ -1,5 +1,7 @@
 """A campaign on an engine: what it finds, shrinks and counts is that of a campaign in one process."""
 
+from typing import NamedTuple
+
 from plumbline.fuzz.campaign import CampaignSettings, run_campaign
 from plumbline.fuzz.drawn_trial import BEYOND, RoundsAhead
 from plumbline.fuzz.fuzzers import find_fuzzer
@@ -44,16 +46,36 @@ class CountedCalls:
             self.open -= 1
 
 
+class Tried(NamedTuple):
+    """An example that is its own result."""
+
+    number: int
+    avoided: tuple[tuple[str, ...], ...]
+    signature: str | None = None
+
+
 def test_a_round_that_was_begun_ahead_counts_only_where_nothing_new_was_found():
     engine = CountedCalls()
-    ahead = RoundsAhead(engine, lambda number, avoided: (number, avoided))
+    ahead = RoundsAhead(engine, Tried)
     asked = [(range(3), ()), (range(3, 6), ()), (range(6, 9), (("mul",),)), (range(20, 22), (("mul",),))]
     for numbers, avoided in asked:
         last = numbers.start == 20
-        assert list(ahead.results(numbers, avoided, last=last)) == [(number, avoided) for number in numbers]
+        assert list(ahead.results(numbers, avoided, last=last)) == [Tried(number, avoided) for number in numbers]
         if avoided == ():
-            assert [number for number, _ in engine.read] == list(range(numbers.stop + BEYOND * engine.workers))
-    assert engine.read[-1] == (21, (("mul",),))  # nothing is begun after the last round
+            assert [one.number for one in engine.read] == list(range(numbers.stop - 1 + BEYOND * engine.workers))
+    assert engine.read[-1] == Tried(21, (("mul",),))  # nothing is begun after the last round
     assert (engine.calls, engine.open) == (3, 1)
     ahead.close()
     assert engine.open == 0
+
+
+def test_the_next_round_is_begun_late_and_not_at_all_once_an_example_has_failed():
+    engine = CountedCalls()
+    ahead = RoundsAhead(engine, lambda number, avoided: Tried(number, avoided, "wrong" if number == 12 else None))
+    read = [len(engine.read) for _ in ahead.results(range(20), ())]
+    assert read == [20] * 20
+    engine.read.clear()
+    ahead.close()
+    beyond = BEYOND * engine.workers
+    read = [20 + len(engine.read) for _ in ahead.results(range(20, 40), ())]
+    assert read == [max(40, number + beyond) for number in range(20, 40)]

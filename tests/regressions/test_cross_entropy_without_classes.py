@@ -1,4 +1,4 @@
-"""Rows without a class, all of them ignored: the kernel looked up class 0 of none and stopped, where eager gives NaN."""
+"""Rows without a class, all ignored: the kernel looked up class 0 of none and stopped, where eager gives NaN."""
 
 import pytest
 import torch

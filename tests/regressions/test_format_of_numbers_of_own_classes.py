@@ -1,4 +1,4 @@
-"""`f"{n:03d}"` of an instance of a class of integers whose value had changed raised that its class knows no such format."""
+"""`f"{n:03d}"` of an instance of an own class of integers, once its value had changed, raised a TypeError."""
 
 import pytest
 

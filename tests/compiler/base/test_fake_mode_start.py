@@ -29,7 +29,15 @@ assert "torch.onnx" not in sys.modules
 model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.LayerNorm(4), nn.Dropout(0.1), nn.GELU(), nn.Softmax(1))
 plumbline.compile(model, backend="eager", fullgraph=True)(torch.randn(3, 4)).sum().backward()
 assert "torch._dynamo" not in sys.modules
+
+step = plumbline.compile(model, backend="aot_eager", fullgraph=True)
+for rows in (3, 5, 6):  # the parameters have gradients by now, and the number of rows is open from the second call on
+    step(torch.randn(rows, 4)).sum().backward()
+plumbline.compile(lambda x: x.t()[: x.shape[0] * 2] + 1, backend="aot_eager", dynamic=True)(torch.randn(3, 4))
+assert not {"torch._dynamo", "torch._inductor", "torch.export._trace"} & sys.modules.keys()
 import torch._dynamo
+step(torch.randn(7, 4)).sum().backward()
+plumbline.compile(model, backend="eager", fullgraph=True, dynamic=True)(torch.randn(3, 4)).sum().backward()
 plumbline.compile(nn.Sequential(nn.Linear(4, 2)), backend="eager", fullgraph=True)(torch.randn(3, 4))
 """
 
@@ -98,3 +106,23 @@ def test_twins_look_like_their_originals_and_share_memory_as_they_do(make):
         tensor.storage_offset(),
     )
     assert make_fake(mode, tensor) is twin
+
+
+def test_the_name_of_a_gradient_is_known_without_the_compiler(monkeypatch):
+    def asks() -> object:
+        from torch._dynamo.source import AttrSource
+
+        return AttrSource(fake_mode_start.UnknownInput(), "grad").name
+
+    monkeypatch.delitem(sys.modules, "torch._dynamo", raising=False)
+    assert without_compiler(asks)() == "unknown.grad"
+
+
+def test_other_names_are_those_of_the_compiler():
+    code = (
+        "import sys\nfrom plumbline.compiler.base.fake_mode_start import without_compiler\n"
+        "def asks():\n    from torch._dynamo.source import LocalSource\n    return LocalSource\n"
+        "assert without_compiler(asks)().__module__ == 'torch._dynamo.source'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
