@@ -278,11 +278,18 @@ class _Hunt:
 
     def _try_all(self, examples: Sequence[Any]) -> list[TrialResult]:
         """Try variants of an example, side by side where there is an engine."""
+        return list(self._tried([(example, self.report.backend) for example in examples]))
+
+    def _tried(self, asked: Sequence[tuple[Any, str]]) -> Generator[TrialResult, None, None]:
+        """Yield the result of each example under its backend; one after the other where there is no engine."""
         if self.engine is None:
-            return [self._try(example) for example in examples]
-        place = self.mode.name, self.compiler, self.report.backend
-        trials = self.engine.results(GivenTrial(*place, example) for example in examples)
-        return [self._counted(trial, example) for example, trial in zip(examples, trials, strict=True)]
+            for example, backend in asked:
+                yield self._try(example, backend)
+            return
+        tasks = (GivenTrial(self.mode.name, self.compiler, backend, example) for example, backend in asked)
+        with closing(self.engine.results(tasks)) as trials:
+            for (example, _), trial in zip(asked, trials, strict=True):
+                yield self._counted(trial, example)
 
     def _try(self, example: Any, backend: str | None = None) -> TrialResult:
         return self._counted(self.workshop.try_one(example, backend or self.report.backend), example)
@@ -299,11 +306,10 @@ class _Hunt:
 
     def _stage(self, trial: TrialResult) -> str:
         """Return the first backend of the ladder that fails in this way, the campaign's own if no earlier one does."""
-        backend = self.report.backend
-        for lower in rungs_below(backend):
-            if lower in self.compiler.backends and same_failure(self._try(trial.example, lower), trial):
-                return lower
-        return backend
+        rungs = [lower for lower in rungs_below(self.report.backend) if lower in self.compiler.backends]
+        with closing(self._tried([(trial.example, lower) for lower in rungs])) as tried:
+            failing = (lower for lower, result in zip(rungs, tried, strict=True) if same_failure(result, trial))
+            return next(failing, self.report.backend)
 
     def _departing_stage(self, trial: TrialResult, stage: str) -> str:
         """Return which stage of our own compiler departs."""

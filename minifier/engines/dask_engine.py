@@ -14,7 +14,7 @@ from plumbline.compiler.base.errors import UserError
 
 from .local_engine import AHEAD, MOST_LOSSES, too_many_losses
 from .task import Task
-from .worker_process import WorkerDied, WorkerProcess
+from .worker_process import WorkerDied, WorkerProcess, packed, unpacked
 
 CONNECT_SECONDS = 20
 WITHOUT_WORKERS_SECONDS = 600.0
@@ -23,18 +23,21 @@ ASK_SECONDS = 5.0
 _thread = threading.local()
 
 
-def run_in_thread(task: Task) -> Any:
-    """Run a task in the worker process of this thread; called on the workers of the cluster."""
+def run_in_thread(task: bytes) -> bytes | None:
+    """Run a packed task in the worker process of this thread; None where its workers all died.
+
+    Called on the nodes of the cluster, which only pass it on: they need not import what the task is made of.
+    """
     for _ in range(MOST_LOSSES):
         if getattr(_thread, "worker", None) is None:
             _thread.worker = WorkerProcess()
         worker: WorkerProcess = _thread.worker
         try:
-            return worker.run(task)
+            return worker.relay(task)
         except WorkerDied:
             worker.close()
             _thread.worker = None
-    raise too_many_losses(task)
+    return None
 
 
 class DaskEngine:
@@ -98,12 +101,15 @@ class DaskEngine:
                 future.release()  # what nobody wants is not run
 
     def _submitted(self, task: Task, depth: int) -> Any:
-        return self._client.submit(run_in_thread, task, pure=False, priority=depth)
+        return self._client.submit(run_in_thread, packed(task), pure=False, priority=depth)
 
     def _result(self, task: Task, future: Any, depth: int) -> Any:
         for _ in range(MOST_LOSSES):
             try:
-                return self._awaited(future)
+                answer = self._awaited(future)
+                if answer is None:
+                    break
+                return unpacked(answer)
             except self._killed:
                 future = self._submitted(task, depth)
             except self._cancelled:

@@ -6,6 +6,7 @@ daemons, which may have no children of multiprocessing's.
 
 import contextlib
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -18,6 +19,19 @@ from .task import Bench, Task
 
 class WorkerDied(Exception):
     """The process is gone before it answered; the same task may be given to another worker."""
+
+
+def packed(task: Task) -> bytes:
+    """Return a task as a worker reads it; tensors go along by value, to other machines as well."""
+    return pickle.dumps(task)
+
+
+def unpacked(answer: bytes) -> Any:
+    """Return the result that a worker answers; raises RuntimeError for an exception of the task's."""
+    raised, result = pickle.loads(answer)
+    if raised:
+        raise RuntimeError(result)
+    return result
 
 
 class WorkerProcess:
@@ -42,25 +56,28 @@ class WorkerProcess:
 
     def send(self, task: Task) -> None:
         """Give it a task; raises WorkerDied."""
-        try:
-            self.connection.send(task)
-        except (BrokenPipeError, ConnectionError):
-            raise WorkerDied from None
+        self._send(packed(task))
 
     def receive(self) -> Any:
         """Wait for the result of the task; raises WorkerDied, and RuntimeError for an exception of the task's."""
+        return unpacked(self._receive())
+
+    def relay(self, task: bytes) -> bytes:
+        """Return the answer to a packed task, as it is: who relays them imports nothing; raises WorkerDied."""
+        self._send(task)
+        return self._receive()
+
+    def _send(self, task: bytes) -> None:
         try:
-            raised, answer = self.connection.recv()
+            self.connection.send_bytes(task)
+        except (BrokenPipeError, ConnectionError):
+            raise WorkerDied from None
+
+    def _receive(self) -> bytes:
+        try:
+            return self.connection.recv_bytes()
         except (EOFError, ConnectionError):
             raise WorkerDied from None
-        if raised:
-            raise RuntimeError(answer)
-        return answer
-
-    def run(self, task: Task) -> Any:
-        """Return the result of a task; raises as send() and receive() do."""
-        self.send(task)
-        return self.receive()
 
     def close(self) -> None:
         """End the process, whatever it is doing, and what it has started."""
@@ -75,15 +92,17 @@ def _serve(connection: Connection) -> None:
     with Bench() as bench:
         while True:
             try:
-                task: Task = connection.recv()
+                task: Task = pickle.loads(connection.recv_bytes())
             except (EOFError, ConnectionError):
                 return
             try:
-                connection.send((False, task.run(bench)))
+                answer = pickle.dumps((False, task.run(bench)))
+            except Exception as error:  # as text: its class may not exist where it is read
+                answer = pickle.dumps((True, f"{type(error).__name__}: {error}"))
+            try:
+                connection.send_bytes(answer)
             except ConnectionError:
                 return
-            except Exception as error:  # as text: its class may not exist where it is read
-                connection.send((True, f"{type(error).__name__}: {error}"))
 
 
 if __name__ == "__main__":

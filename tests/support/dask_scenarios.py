@@ -19,7 +19,7 @@ from distributed import LocalCluster
 from plumbline.compiler.base.errors import UserError
 from plumbline.minifier.engines import dask_engine
 from plumbline.minifier.engines.engine_places import find_engine
-from support.engine_tasks import Deadly, Kept, Raising, Square
+from support.engine_tasks import Deadly, Kept, Noted, Raising, Square
 
 
 def main():
@@ -34,6 +34,8 @@ def main():
         told = {**on_threads(place, Path(folder)), "error": error_of_a_task(place)}
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         told["killed"] = with_dead_nodes(cluster)
+        told["imported"] = imported_by_nodes(cluster)
+        told["order"] = order_of_calls(cluster)
     told["nobody"] = where_nobody_answers()
     told["no_worker"] = error_of_a_cluster(lambda cluster: None)
     told["no_scheduler"] = error_of_a_cluster(lambda cluster: cluster.close())
@@ -69,6 +71,27 @@ def with_dead_nodes(cluster):
             if len(results) in (5, 30):
                 os.kill(nodes.pop().process.pid, signal.SIGKILL)
     return results
+
+
+def imported_by_nodes(cluster):
+    """Return which modules of tasks the nodes have imported."""
+    with find_engine(cluster.scheduler_address.replace("tcp", "dask")) as engine:
+        list(engine.results(map(Square, range(8))))
+        found = engine._client.run(lambda: [name for name in sys.modules if name.endswith("engine_tasks")])
+    return sorted({name for names in found.values() for name in names})
+
+
+def order_of_calls(cluster):
+    """Return how many tasks of a call have run when those of a call within it are all there."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        find_engine(cluster.scheduler_address.replace("tcp", "dask")) as engine,
+    ):
+        outer = engine.results(Noted(Path(folder), number, 0.2) for number in range(20))
+        with closing(outer):
+            next(outer)
+            list(engine.results(map(Square, range(6))))
+            return len(list(Path(folder).iterdir()))
 
 
 def error_of_a_cluster(then):

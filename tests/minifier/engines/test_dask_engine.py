@@ -39,6 +39,14 @@ def test_nodes_that_are_killed_lose_and_repeat_no_result(told):
     assert told["killed"] == [number**2 for number in range(60)]
 
 
+def test_nodes_import_nothing_of_the_tasks_that_they_pass_on(told):
+    assert told["imported"] == []
+
+
+def test_a_call_within_a_call_comes_first(told):
+    assert told["order"] < 10  # of 20, two at a time
+
+
 def test_an_exception_of_a_task_is_told(told):
     assert "not this one" in told["error"]
 
