@@ -2,9 +2,10 @@
 
     PYTHONPATH=tests python benchmarks/campaign_engines.py [--examples 2000] [--kill 2] [--seed 0] [--mode graphs]
 
-A Dask cluster of two nodes on this machine, each a worker process with one thread. Both campaigns test a planted
-compiler, so that there is something to find: in `graphs` our own with tanh lowered as sin, in `guards` one that ignores
-a global. At random moments, `--kill` times, a node's process is killed with SIGKILL.
+A Dask cluster of two nodes on this machine, each started by `dask worker` with one thread. Both campaigns test a
+planted compiler, so that there is something to find: in `graphs` our own with tanh lowered as sin, in `guards` one that
+ignores a global. At random moments, `--kill` times, the process of a node that does the work is killed with SIGKILL;
+`dask worker` starts another one.
 
 The two campaigns are processes that advance in turns, a slice of programs each, so that what else the machine does
 meets both: slice n of one beside slice n of the other, and who begins alternates. Only the one whose turn it is runs:
@@ -27,7 +28,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -35,7 +36,7 @@ from typing import Any
 
 import dask
 import psutil
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from plumbline.fuzz import recorded_campaign
 from plumbline.fuzz.campaign import ROUND, CampaignReport, CampaignSettings, run_campaign
@@ -51,6 +52,7 @@ PLANTED = {
 SLICES = 10
 QUIET = {"worker.profile.enabled": False, "admin.tick.interval": "500ms", "worker.memory.monitor-interval": "2s"}
 """Settings of Dask, of what its nodes do beside their tasks: by default they look every 10, 20 and 100 ms."""
+NODES = 2
 
 
 def main() -> int:
@@ -69,29 +71,71 @@ def main() -> int:
     dask.config.set({f"distributed.{name}": value for name, value in QUIET.items()})
     with (
         tempfile.TemporaryDirectory() as folder,
-        LocalCluster(
-            2, threads_per_worker=1, dashboard_address=None, env=empty_cache(Path(folder) / "cluster")
-        ) as cluster,
+        LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        nodes_of(cluster, Path(folder)) as nodes,
     ):
         place = cluster.scheduler_address.replace("tcp", "dask")
-        serial, together = Turns(Path(folder) / "serial", ""), Turns(Path(folder) / "cluster", place, cluster)
-        killed = in_turns(serial, together, Killer(cluster, asked.kill, random.Random(asked.seed)))
+        serial, together = Turns(Path(folder) / "serial", ""), Turns(Path(folder) / "cluster", place, nodes)
+        killed = in_turns(serial, together, Killer(nodes, asked.kill, random.Random(asked.seed)))
         same = compared(serial, together)
     print(f"workers killed: {killed} of {asked.kill}")
     return int(not same or killed != asked.kill)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the cluster: `dask worker`, which starts the process that does the work."""
+
+    starter: psutil.Process
+
+    def worker(self) -> psutil.Process:
+        """Return the process that does the work, as soon as there is one."""
+        while True:
+            for child in self.starter.children():
+                with suppress(psutil.NoSuchProcess):
+                    if any("spawn_main" in word for word in child.cmdline()):
+                        return child
+            time.sleep(0.05)
+
+    def let(self, what: signal.Signals) -> None:
+        """Stop it and all that it has started, or let it go on."""
+        for one in (self.starter, *self.starter.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                one.send_signal(what)
+
+
+@contextmanager
+def nodes_of(cluster: LocalCluster, folder: Path) -> Iterator[tuple[Node, ...]]:
+    """Start the nodes of a cluster; they end with the context."""
+    settings = {f"DASK_DISTRIBUTED__{name.upper().replace('.', '__')}": str(value) for name, value in QUIET.items()}
+    command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--nthreads=1", "--no-dashboard"]
+    environment = {**os.environ, **settings, **empty_cache(folder / "cluster")}
+    started = []
+    with ExitStack() as ends, (folder / "nodes.txt").open("w") as log:
+        for number in range(NODES):
+            place = f"--local-directory={folder / str(number)}"
+            process = subprocess.Popen([*command, place], env=environment, stdout=log, stderr=log)
+            node = Node(psutil.Process(process.pid))
+            ends.callback(process.wait)
+            ends.callback(node.let, signal.SIGTERM)
+            ends.callback(node.let, signal.SIGCONT)
+            started.append(node)
+        with Client(cluster.scheduler_address, set_as_default=False) as client:
+            client.wait_for_workers(NODES)
+        yield tuple(started)
 
 
 @dataclass(slots=True)
 class Turns:
     """A campaign in a process of its own, which advances by a slice at a time.
 
-    cluster: whose nodes run in its turns only.  slices: programs so far, wall seconds and processor seconds of each
-    slice.
+    nodes: of the cluster, which run in its turns only.  slices: programs so far, wall seconds and processor seconds of
+    each slice.
     """
 
     folder: Path
     engine: str
-    cluster: LocalCluster | None = None
+    nodes: tuple[Node, ...] = ()
     slices: list[tuple[int, float, float]] = field(default_factory=list)
     process: Any = None
 
@@ -106,26 +150,19 @@ class Turns:
 
     def advance(self) -> bool:
         """Let it run a slice; return whether the campaign goes on after it."""
-        self._let_nodes(signal.SIGCONT)
+        for node in self.nodes:
+            node.let(signal.SIGCONT)
         started, before = time.monotonic(), processor_seconds()
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
         word, _, count = self._line().partition(" ")
         self.slices.append((int(count), time.monotonic() - started, processor_seconds() - before))
-        if word != "end":  # else they are ended soon
-            self._let_nodes(signal.SIGSTOP)
+        for node in self.nodes:
+            node.let(signal.SIGSTOP)
         print(f"{self.folder.name}: {count} programs, {self.slices[-1][1]:.0f} s", file=sys.stderr, flush=True)
         if word == "end":
             assert self.process.wait() == 0
         return word != "end"
-
-    def _let_nodes(self, what: signal.Signals) -> None:
-        """Stop the nodes and all that they have started, or let them go on."""
-        for node in self.cluster.workers.values() if self.cluster is not None else ():
-            with suppress(psutil.NoSuchProcess):  # it was killed, and the next one is on its way
-                process = psutil.Process(node.pid)
-                for one in (process, *process.children(recursive=True)):
-                    one.send_signal(what)
 
     def _line(self) -> str:
         line = self.process.stdout.readline().strip()
@@ -152,7 +189,7 @@ class Turns:
 class Killer:
     """Kills nodes of the cluster: in `times` of the slices, drawn, and at a moment in each that is drawn as well."""
 
-    cluster: LocalCluster
+    nodes: tuple[Node, ...]
     times: int
     draw: random.Random
     killed: int = 0
@@ -168,7 +205,7 @@ class Killer:
 
         def kill() -> None:
             if not over.wait(self.draw.uniform(0.05, 0.6) * seconds):
-                os.kill(self.draw.choice(list(self.cluster.workers.values())).process.pid, signal.SIGKILL)
+                self.draw.choice(self.nodes).worker().kill()
                 self.killed += 1
 
         thread = threading.Thread(target=kill)

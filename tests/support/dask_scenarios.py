@@ -5,6 +5,7 @@
 Clusters and clients leave threads in the process that starts them, which must not be one that runs other tests.
 """
 
+import importlib
 import json
 import os
 import signal
@@ -74,11 +75,12 @@ def with_dead_nodes(cluster):
 
 
 def imported_by_nodes(cluster):
-    """Return which modules of tasks the nodes have imported."""
+    """Return the results of a task whose module this one does not import, and which nodes have imported it."""
+    far_task = importlib.import_module("support.far_task")
     with find_engine(cluster.scheduler_address.replace("tcp", "dask")) as engine:
-        list(engine.results(map(Square, range(8))))
-        found = engine._client.run(lambda: [name for name in sys.modules if name.endswith("engine_tasks")])
-    return sorted({name for names in found.values() for name in names})
+        results = list(engine.results([far_task.Far()] * 4))
+        found = engine._client.run(lambda: "support.far_task" in sys.modules)
+    return {"results": results, "nodes": list(found.values())}
 
 
 def order_of_calls(cluster):
