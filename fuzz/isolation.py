@@ -175,10 +175,7 @@ class Workshop:
 
 @functools.cache
 def _warm_up() -> None:
-    """Let torch import what the judge needs once, in the parent: in each child it would take time again.
-
-    One element, so that no thread of torch is started before a fork.
-    """
+    """Let torch import what the judge needs once, in the parent: in each child it would take time again."""
     one = torch.ones(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -188,6 +185,7 @@ def _warm_up() -> None:
 def _serve(connection: Connection, other_end: Connection, means: Means) -> None:
     """Answer examples until the parent closes its end; the child's whole life."""
     other_end.close()
+    torch.set_num_threads(1)  # a fork has none of the threads that the parent's pool counts on, and would wait for them
     faulthandler.disable()  # the parent reports a crash, with its example
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent handles interrupts, and kills this process

@@ -22,7 +22,7 @@ OPTIONS = JudgeOptions()
 
 @functools.cache
 def import_for_transforms() -> None:
-    """Let torch import what its transforms need, its compiler among it; one element, so that no thread is started."""
+    """Let torch import what its transforms need, its compiler among it."""
     one = torch.ones(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
