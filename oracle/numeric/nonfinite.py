@@ -12,21 +12,16 @@ from .value_decision import Need, OpenDecision, ValueDecision
 def judge_nonfinite(actual: Tensor, eager: Tensor, lanes: Lanes | None) -> OpenDecision | None:
     """Judge the positions of NaN and Inf among floats; None where they are right, or where lanes themselves disagree.
 
-    With the `exact` lane alone nothing is wrong yet: replicas tell where lanes disagree. Nor with replicas: they are
-    float64 and never hit a pole that is a number of the dtype, as rounded lanes do.
+    With the `exact` lane alone nothing is wrong yet: replicas tell where lanes disagree.
     """
     exact = lanes.exact if lanes is not None else None
-    if lanes is None or exact is None or lanes.replicas is None:
-        difference = _nonfinite_difference(actual, eager, exact)
-        if difference is not None and exact is not None:
-            return ValueDecision(Need.REPLICAS, None, "non-finite in other positions than eager")
+    replicas = lanes.replicas if lanes is not None else None
+    if exact is not None and replicas is not None:
+        difference = _unstable_nonfinite_difference(actual, eager, exact, replicas)
     else:
-        difference = _unstable_nonfinite_difference(actual, eager, exact, lanes.replicas)
-        if difference is not None and lanes.rounded is None:
-            return ValueDecision(Need.ROUNDED, None, f"{difference}: rounded lanes tell whether it may be a pole")
-        if difference is not None and lanes.rounded is not None:
-            rows = torch.cat([lanes.replicas, lanes.rounded])
-            difference = _unstable_nonfinite_difference(actual, eager, exact, rows)
+        difference = _nonfinite_difference(actual, eager, exact)
+    if difference is not None and exact is not None and replicas is None:
+        return ValueDecision(Need.REPLICAS, None, "non-finite in other positions than eager")
     return None if difference is None else ValueDecision(VerdictKind.WRONG, None, difference)
 
 

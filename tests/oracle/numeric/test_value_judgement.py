@@ -258,15 +258,6 @@ def test_a_special_value_must_stand_where_eager_has_it(special):
     )
 
 
-def test_a_pole_may_be_one_rounding_away():  # float64 never says exactly -1 there, and float32 may
-    x = torch.tensor([-9.0, -2.0])
-    program = lambda v: torch.digamma(torch.tanh(v))  # noqa: E731 - one line reads as the formula
-    at_the_pole = judge(program, lambda v: torch.digamma(torch.where(v < -8, -1.0, torch.tanh(v))), x)
-    assert at_the_pole[0] is not VerdictKind.WRONG
-    elsewhere = judge(program, lambda v: torch.where(v < -8, program(v), torch.nan), x)
-    assert elsewhere[0] is VerdictKind.WRONG
-
-
 def test_a_finite_value_is_right_where_only_eager_overflowed():
     x = torch.full((20,), 300.0).half()
     program = lambda v: (v * v) / v  # noqa: E731 - one line reads as the formula
