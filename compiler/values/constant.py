@@ -13,7 +13,7 @@ from .operator_table import Binary, Comparison
 from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .refused_arguments import demand_arguments, demand_method_arguments, refuse_arguments
 from .source import Attribute, Injected, Item, Source
-from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value, defines
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 
 LITERAL_TYPES: frozenset[type] = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
@@ -274,19 +274,42 @@ class Known(KnownObject):
 
     def _by_own_code(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value | None:
         """Return what the code of a module's class, or its `__getattr__`, gives; None where neither is asked."""
+        kind = type(module)
+        fallback = isinstance(_class_member(ctx, kind, "__getattr__"), types.FunctionType)
+        try:
+            found = self._looked_up_by_code(ctx, module, name)
+            there = name in vars(module) or _class_member(ctx, kind, name) is not ABSENT
+            if found is not None or there or not fallback:
+                return found
+        except Raised as raised:
+            if not fallback or not _is_missing(raised):
+                raise
+        return ctx.call(ctx.class_attr(self, kind, "__getattr__"), [Constant(name)], {})
+
+    def _looked_up_by_code(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value | None:
+        """Return what code finds by the look-up of modules, before the `__getattr__` of the class is asked."""
         kind, names = type(module), vars(module)
         own = _class_member(ctx, kind, name)
         if isinstance(_class_member(ctx, kind, "__getattribute__"), types.FunctionType):
             return ctx.call(ctx.class_attr(self, kind, "__getattribute__"), [Constant(name)], {})
-        if isinstance(own, property) or (isinstance(own, types.FunctionType) and name not in names):
+        if isinstance(own, property):
+            try:
+                return ctx.realize(ctx.class_attr(self, kind, name))
+            except Raised as raised:
+                if not _is_missing(raised):
+                    raise
+        elif isinstance(own, types.FunctionType) and name not in names:
             return ctx.class_attr(self, kind, name)
-        if name in names or own is not ABSENT:
+        elif name in names or own is not ABSENT:
             return None
-        ctx.guards.add(Injected(names), GuardKind.LACKS_KEY, name)
-        if isinstance(_class_member(ctx, kind, "__getattr__"), types.FunctionType):
-            return ctx.call(ctx.class_attr(self, kind, "__getattr__"), [Constant(name)], {})
+        else:
+            ctx.guards.add(Injected(names), GuardKind.LACKS_KEY, name)
         if isinstance(names.get("__getattr__"), types.FunctionType):  # as a module may have one itself (PEP 562)
             return ctx.call(ctx.realize(self._module_attr(ctx, module, "__getattr__")), [Constant(name)], {})
+        if "__getattr__" not in names:
+            ctx.guards.add(Injected(names), GuardKind.LACKS_KEY, "__getattr__")
+        if isinstance(own, property):
+            ctx.throw(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
         return None
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
@@ -465,6 +488,11 @@ class MethodOf(Value):
         name = out.fresh()
         out.line(f"{name} = ({out.value(self.owner)}).{self.name}")
         return name
+
+
+def _is_missing(raised: Raised) -> bool:
+    """Return whether what was raised says that there is no such attribute."""
+    return issubclass(raised.value.python_type(), AttributeError)
 
 
 def _class_member(ctx: CaptureContext, kind: type, name: str) -> object:
