@@ -141,7 +141,7 @@ class _PartOfInput(Source):
         return self._text
 
 
-class _Names:
+class _NamesOfInputs:
     """The compiler's names of inputs for some functions: two of them are known here."""
 
     RandomValueSource = _NoSource
@@ -152,7 +152,7 @@ class _Names:
 
 
 _NAMES = f"{_COMPILER}.source"
-_COMPILER_ALONE = SimpleNamespace(config=SimpleNamespace(**_SETTINGS), source=_Names())
+_COMPILER_ALONE = SimpleNamespace(config=SimpleNamespace(**_SETTINGS), source=_NamesOfInputs())
 _STAND_IN = _Torch()
 _MODULES = {
     f"{_COMPILER}.config": _STAND_IN,

@@ -7,6 +7,7 @@ of a first compilation with an open size.
 """
 
 import logging
+from types import MethodType
 from typing import Any
 
 from torch._guards import SLoc  # where a size was asked about, for torch's logs
@@ -21,13 +22,15 @@ _NOWHERE = SLoc(None, None)
 class SizeEnvironment(ShapeEnv):
     """An environment for symbolic sizes that imports none of torch's compilers and walks no stacks."""
 
-    def __new__(cls, **_: bool) -> "SizeEnvironment":
-        """Return an environment, when torch's trace has found out that nobody traces."""
+    def __init__(self, **settings: Any) -> None:
         end_idle_trace()
-        return super().__new__(cls)
-
-    __init__: Any = without_compiler(ShapeEnv.__init__)
-    _init: Any = without_compiler(ShapeEnv._init)
+        try:
+            vars(self)["_init"] = MethodType(without_compiler(ShapeEnv._init), self)
+            without_compiler(ShapeEnv.__init__)(self, **settings)
+            del vars(self)["_init"]
+        except Exception:  # torch wants more of its compiler than is known here
+            vars(self).clear()
+            super().__init__(**settings)
 
     def _get_stack_summary(self, is_debug: bool = False, framework_loc: str | None = None) -> tuple[SLoc, str]:
         del is_debug, framework_loc

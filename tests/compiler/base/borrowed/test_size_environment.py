@@ -3,6 +3,7 @@ import sys
 
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from plumbline.compiler.base.borrowed import size_environment
 from plumbline.compiler.base.borrowed.size_environment import SizeEnvironment
 from plumbline.compiler.base.symbol_facts import (
     make_shape_environment,
@@ -31,6 +32,14 @@ def test_an_environment_is_what_torch_makes_it():
     mine, torchs = SizeEnvironment(**SETTINGS), ShapeEnv(**SETTINGS)
     assert vars(mine).keys() == vars(torchs).keys()
     assert mine.settings == torchs.settings
+
+
+def test_where_torch_wants_more_of_its_compiler_it_is_imported(monkeypatch):
+    def wants_more(*_: object, **settings: object) -> None:
+        raise AttributeError("a setting that is not known here")
+
+    monkeypatch.setattr(size_environment, "without_compiler", lambda code: wants_more)
+    assert vars(SizeEnvironment(**SETTINGS)).keys() == vars(ShapeEnv(**SETTINGS)).keys()
 
 
 def test_questions_become_conditions():
