@@ -1,1 +1,1 @@
-"""What belongs to others: names that torch's own compiler gives its settings, its world of sizes, the caches of sympy."""
+"""What belongs to others: names of torch's settings, its world of sizes, the caches of sympy."""
