@@ -265,6 +265,8 @@ def share_common_nodes(gm: fx.GraphModule) -> fx.GraphModule:
             continue
         if memory_root(node) in escaping:
             escaping.add(memory_root(twin))
+        stamps = [node.meta["stamp"]] if "stamp" in node.meta else []
+        twin.meta["merged"] = (*twin.meta.get("merged", ()), *stamps, *node.meta.get("merged", ()))
         node.replace_all_uses_with(twin)
         gm.graph.erase_node(node)
     return gm

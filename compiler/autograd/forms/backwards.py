@@ -235,8 +235,11 @@ class Backwards:
         stamps = [stamp for (kind, _), stamp in zip(self.known.kept, self.known.stamps, strict=True) if kind == "extra"]
         _share(joint.graph.graph, {known[stamp] for stamp in stamps if stamp in known})
         every = range(len(self.known.kept))
-        for held in (kept_for(self.known.parts, pattern, len(every)), every):
-            indexed = [(index, known[self.known.stamps[index]]) for index in held if self.known.stamps[index] in known]
+        # Equal calls that the forward ran apart may be one here; last, for the caller may have written to a result.
+        merged = {stamp: node for node in known.values() for stamp in node.meta.get("merged", ())} | known
+        for held, nodes in ((kept_for(self.known.parts, pattern, len(every)), known), (every, known), (every, merged)):
+            indices = {nodes[self.known.stamps[i]]: i for i in reversed(held) if self.known.stamps[i] in nodes}
+            indexed = [(index, node) for node, index in reversed(indices.items())]
             graph = backward_graph(joint, [node for _, node in indexed])
             given = placeholders(graph.graph)[: len(indexed)]
             indexed = [pair for pair, node in zip(indexed, given, strict=True) if node.users]
