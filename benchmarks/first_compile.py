@@ -1,10 +1,11 @@
 """First compile of `(x.sin() + 1).relu()` in a fresh process with an empty cache, in CPU seconds, taken apart.
 
-    python benchmarks/first_compile.py [--stock] [--runs N]
+    python benchmarks/first_compile.py [--stock] [--dynamic] [--runs N]
 
 CPU seconds count this process and its children (the C compiler).  `import` is torch alone; `torch lazy` is what torch
 itself imports or sets up when a graph is traced the first time (measured by tracing another program beforehand in the
 same process with torch's own fake tensors); `ours` is the rest.  --stock measures torch.compile the same way.
+--dynamic: `plumbline.compile(dynamic=True)` instead, from the import of plumbline to the end of the first call.
 """
 
 import argparse
@@ -25,8 +26,13 @@ marks.append(("import torch", cpu()))
 x = torch.linspace(-3, 3, 10_000)
 def f(x): return (x.sin() + 1).relu()
 wanted = f(x)
-if sys.argv[1] == "stock":
-    compiled = torch.compile(f)
+if sys.argv[1] == "plumbline dynamic":
+    import plumbline
+    marks.append(("import plumbline", cpu()))
+    found = plumbline.compile(f, dynamic=True)(x)
+    marks.append(("first call", cpu()))
+elif sys.argv[1].startswith("stock"):
+    compiled = torch.compile(f, dynamic=sys.argv[1] == "stock dynamic" or None)
     found = compiled(x)
     marks.append(("first call", cpu()))
 else:
@@ -70,19 +76,30 @@ def measure(kind: str) -> list[tuple[str, float]]:
         return [(name, float(seconds)) for name, seconds in json.loads(done.stdout.splitlines()[-1])]
 
 
+def least(kind: str, runs: int) -> list[tuple[str, float]]:
+    """Return the run that took least of some."""
+    return min((measure(kind) for _ in range(runs)), key=lambda found: sum(seconds for _, seconds in found))
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="CPU seconds of a first compile")
     parser.add_argument("--stock", action="store_true", help="measure torch.compile in the same run")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--dynamic", action="store_true", help="with a size that is open")
     arguments = parser.parse_args()
-    rows = min((measure("plumbline") for _ in range(arguments.runs)), key=lambda found: sum(s for _, s in found))
+    sizes = " dynamic" if arguments.dynamic else ""
+    rows = min(
+        (measure(f"plumbline{sizes}") for _ in range(arguments.runs)), key=lambda found: sum(s for _, s in found)
+    )
     for name, seconds in rows:
         print(f"plumbline  {name:30} {seconds:7.3f} s")
     ours = sum(seconds for name, seconds in rows if name not in ("import torch", "torch lazy imports"))
     print(f"plumbline  {'ours, imports of ours included':30} {ours:7.3f} s")
     if arguments.stock:
-        rows = measure("stock")
+        rows = min(
+            (measure(f"stock{sizes}") for _ in range(arguments.runs)), key=lambda found: sum(s for _, s in found)
+        )
         for name, seconds in rows:
             print(f"stock      {name:30} {seconds:7.3f} s")
 
