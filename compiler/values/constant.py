@@ -36,7 +36,12 @@ def string_method(*names: str) -> Callable[[StringRule], StringRule]:
 
 
 class Constant(KnownObject):
-    """A literal: number, string, None, Ellipsis, NotImplemented, range, or a slice of such."""
+    """A literal: number, string, None, Ellipsis, NotImplemented, range, or a slice of such.
+
+    read_from: where one came from whose value is guarded; asked where it matters which of several equal objects it is.
+    """
+
+    read_from: Source | None = None
 
     def __init__(self, value: object, source: Source | None = None) -> None:
         self.value = value

@@ -22,11 +22,33 @@ def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
     left.guard_identity(ctx)
     right.guard_identity(ctx)
     same = left.identity_beside(right) is right.identity_beside(left)
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        _guard_which_objects(ctx, left, right, same)
+    elif not same and left.python_type() is right.python_type() and left.python_type() in (int, float):
+        raise Break(IDENTITY_NUMBER, f"{left.describe()} is {right.describe()}, numbers of which one varies")
     if same or left.source is None or right.source is None or isinstance(left, Constant):
         return same
     if left.python_type() is right.python_type():
         ctx.guards.add(None, GuardKind.DISTINCT, "distinct", (left.source, right.source))
     return False
+
+
+def _guard_which_objects(ctx: CaptureContext, left: Constant, right: Constant, same: bool) -> None:
+    """Demand that two numbers or texts are one object, or two, where equal ones from outside may be either."""
+    kind, value = type(left.value), left.value
+    if kind not in _OF_ANY_IDENTITY or kind is not type(right.value) or repr(value) != repr(right.value):
+        return  # their values tell them apart
+    sources = [side.read_from for side in (left, right) if side.read_from is not None]
+    if same and len(sources) == 2:
+        ctx.guards.add(sources[0], GuardKind.SAME_AS, None, (sources[1],))
+    elif same:
+        for source in sources:
+            ctx.guards.add(source, GuardKind.IDENTITY, value)
+    elif len(sources) == 2:
+        ctx.guards.add(None, GuardKind.DISTINCT, "distinct", tuple(sources))
+
+
+_OF_ANY_IDENTITY = frozenset({int, float, complex, str, bytes})
 
 
 class HashToken:

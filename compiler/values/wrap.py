@@ -217,7 +217,9 @@ def _has_native_state(kind: type) -> bool:
 @wraps_type(*(kind for kind in LITERAL_TYPES if kind not in (type(None), bool, type(Ellipsis), type(NotImplemented))))
 def _literal(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.EQUALS, value)
-    return Constant(value, None)
+    literal = Constant(value, None)
+    literal.read_from = source
+    return literal
 
 
 @wraps_type(type(None), bool, type(Ellipsis), type(NotImplemented))

@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from ..constant import Constant, fold
 from ..identities import is_same
 from ..operator_table import BINARY, COMPARISONS, UNARY, Binary, Comparison
@@ -133,7 +135,8 @@ def _answers(left: Value, right: Value, method_name: str) -> bool:
         return True  # a text formats whatever it is given, or refuses it
     if method_name in _OF_SETS and issubclass(left.python_type(), _VIEWS):
         return True  # a view iterates over whatever it is given, or refuses it
-    if method_name in _OF_SEQUENCES and defines(left.python_type(), "__contains__"):
+    is_sequence = defines(left.python_type(), "__contains__") and not issubclass(left.python_type(), torch.Tensor)
+    if method_name in _OF_SEQUENCES and is_sequence:
         return False  # a sequence is joined or repeated where no operand adds or multiplies
     return contents_of(left).answers_operator(contents_of(right), method_name)
 
@@ -268,6 +271,13 @@ def _is_of_derived_class(value: Value, other: Value) -> bool:
 def equal(ctx: CaptureContext, left: Value, right: Value) -> bool:
     """Evaluate `left is right or left == right`."""
     left, right = ctx.realize(left), ctx.realize(right)
+    if _is_nan(left) and _is_nan(right):
+        return is_same(ctx, left, right)
     if left.identity() is right.identity():
         return True
     return ctx.realize(compare(ctx, "==", left, right)).truth(ctx)
+
+
+def _is_nan(value: Value) -> bool:
+    """Return whether a value is known to be unequal to itself: then it is found in a container by its identity alone."""
+    return isinstance(value, Constant) and isinstance(value.value, float | complex) and value.value != value.value
