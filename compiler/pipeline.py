@@ -69,7 +69,7 @@ def compile_callable(target: object, family: Family) -> Any:
         if isinstance(target, kind):
             return rule(target, family)
     call = vars(type(target)).get("__call__")
-    if isinstance(call, types.FunctionType):
+    if isinstance(call, types.FunctionType) and is_suspendable(call):
         return types.MethodType(_compile_function(call, family), target)
     if callable(target):
         return _compile_function(_calls(target), family)

@@ -11,13 +11,21 @@ from typing import Any
 
 import torch
 
-from ..base.symbol_facts import rounded_symbol
+from ..base.symbol_facts import hint_value, rounded_symbol
 from .constant import Constant, MethodOf, fold
 from .operator_table import Binary, Comparison, Unary
 from .type_attributes import require_attribute
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
+LARGEST_POWER = 1 << 62
 SMALLEST_KEPT, LARGEST_KEPT = -5, 256  # ints of which CPython has one object each
+
+
+def _is_small_power(base: Value, exponent: object) -> bool:
+    """Return whether a power has a value now that is far from the largest of torch's whole numbers."""
+    if not isinstance(base, SizeValue) or base.kind is not int or not isinstance(exponent, int) or exponent < 0:
+        return True
+    return exponent < 64 and abs(hint_value(base.symbol)) ** exponent < LARGEST_POWER
 
 
 class SizeValue(Value):
@@ -51,6 +59,8 @@ class SizeValue(Value):
         operands = None if record.symbol in _FIXING else _operands(left, right)
         if operands is None or (record.symbol in "&|^" and float in (left.python_type(), right.python_type())):
             return None
+        if record.symbol == "**" and not (isinstance(right, Constant) and _is_small_power(left, right.value)):
+            return None  # torch's whole numbers end somewhere, Python's do not
         return calculate(ctx, record.function, *operands)
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:

@@ -1,4 +1,4 @@
-"""Found by `fuzz graphs`: of two equal `min` calls whose results leave the graph, the gradient of one alone was an error:
+"""Of two equal `min` calls whose results leave the graph, the gradient of one alone was an error (`fuzz graphs`):
 the trace of its backward had one call where the forward kept what another call gave.
 """
 

@@ -279,5 +279,5 @@ def equal(ctx: CaptureContext, left: Value, right: Value) -> bool:
 
 
 def _is_nan(value: Value) -> bool:
-    """Return whether a value is known to be unequal to itself: then it is found in a container by its identity alone."""
+    """Return whether a value is known to be unequal to itself: containers find it by its identity alone."""
     return isinstance(value, Constant) and isinstance(value.value, float | complex) and value.value != value.value

@@ -13,7 +13,7 @@ from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
 from ..python.objects.attributes import MISSING, class_lookup, told_name
 from ..python.objects.instances import INSTANCES, ObjectValue
-from ..reasons import AUTOGRAD_CALL, DISTRIBUTED_WRAPPER, TENSOR_STATE, Break, Signal
+from ..reasons import AUTOGRAD_CALL, DISTRIBUTED_WRAPPER, TENSOR_STATE, UNSUPPORTED_OBJECT, Break, Signal
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -117,6 +117,8 @@ class ModuleValue(ObjectValue):
         if self._is_leaf_with_backward_hooks(ctx):
             raise Break(AUTOGRAD_CALL, f"hooks on the gradients of {self.describe()}")
         self._demand_initialised(ctx, args, kwargs)
+        if getattr(self.real, "_forward_hooks_always_called", None):
+            raise Break(UNSUPPORTED_OBJECT, f"hooks of {self.describe()} that are called when it raises as well")
         if self.real is not MISSING and self._has_no_hooks(ctx):
             return ctx.calls.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
         return ctx.calls.hand_on(self, ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)

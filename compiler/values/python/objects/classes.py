@@ -253,11 +253,19 @@ class ClassValue(KnownObject):
         return out.class_name(self.kind)
 
 
+def _asks_own_code(kind: type[enum.Enum], value: object) -> bool:
+    """Return whether the look-up of a member asks a `_missing_` that the user has written."""
+    own = any("_missing_" in vars(base) for base in kind.__mro__ if base.__module__ != "enum")
+    return own and all(value is not member.value and value != member.value for member in kind)
+
+
 def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate `kind(*args, **kwargs)` of a class written in Python."""
     if issubclass(kind, enum.Enum):
         if kwargs or not all(ctx.realize(arg).is_constant() for arg in args):  # members are looked up, none is made
             raise Break(CONSTRUCTION, f"a member of {kind.__qualname__} by a value that is not known")
+        if len(args) == 1 and _asks_own_code(kind, ctx.realize(args[0]).constant()):
+            raise Break(CONSTRUCTION, f"a member of {kind.__qualname__}, whose `_missing_` is asked")
         return fold(ctx, kind, *(ctx.realize(arg).constant() for arg in args))
     _require_constructible(ctx, kind)
     owner, maker = class_lookup(kind, "__new__")

@@ -17,6 +17,7 @@ from ...source import Attribute, Injected, Item, Source
 from ...type_attributes import require_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
+from ..containers.namespaces import GlobalsValue
 from ..containers.tuples import TupleValue
 
 Function = types.FunctionType
@@ -187,6 +188,8 @@ class FunctionValue(AtomicValue):
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if name == "__code__":
             return ctx.known(self.code)
+        if name == "__globals__":
+            return GlobalsValue(self.real.__globals__)
         assert self.source is not None
         return ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
 

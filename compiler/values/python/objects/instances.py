@@ -12,7 +12,7 @@ import torch
 
 from ...constant import Constant, MethodOf, fold
 from ...identities import HashToken
-from ...operator_table import Comparison
+from ...operator_table import COMPARISONS, Comparison
 from ...reasons import BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...scalar import SizeValue
 from ...source import Source
@@ -34,6 +34,12 @@ _ANSWERS: dict[str, type] = dict.fromkeys((*_LENGTHS, "__hash__", "__index__"), 
 _CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
 INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
 SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
+
+
+def _is_no_less(ctx: CaptureContext, number: Value) -> bool:
+    """Return whether a number that varies is no less than 0, as lengths are."""
+    answer = number.compare(ctx, COMPARISONS[">="], Constant(0), False)
+    return answer is not None and answer.truth(ctx)
 
 
 class ObjectValue(InstanceAttributes):
@@ -177,7 +183,12 @@ class ObjectValue(InstanceAttributes):
 
     def answered(self, ctx: CaptureContext, name: str, answer: Value, function: Callable[[Any], object]) -> Value:
         """Return what `function(object)` makes of the answer of a special method: Python itself checks it."""
-        if not answer.is_constant() or isinstance(answer, SizeValue):
+        whole = isinstance(answer, SizeValue) and answer.kind is int
+        if whole and (name == "__index__" or (name in _WORDS and _is_no_less(ctx, answer))):
+            return answer
+        if name in _WORDS and isinstance(answer, ObjectValue):
+            answer = answer.as_index(ctx)
+        if not answer.is_constant():
             return answer
         known = answer.constant()
         fits = name not in _WORDS or (isinstance(known, int) and 0 <= known < sys.maxsize)
