@@ -191,6 +191,16 @@ def _channels_last_or_row_major(result: torch.Tensor, args: Sequence[object]) ->
     return torch.empty_like(result, memory_format=order)
 
 
+def _of_batch_norm(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """Follow the first argument where its elements lie with the channels last, whatever the stride of a single image."""
+    first = args[0]
+    if isinstance(first, torch.Tensor) and not any(map(is_symbolic, (*first.shape, *first.stride()))):
+        order = _CHANNELS_LAST.get(first.dim())
+        if order is not None and not first.is_contiguous() and first.is_contiguous(memory_format=order):
+            return torch.empty_like(result, memory_format=order)
+    return _channels_last_or_row_major(result, args)
+
+
 def _has_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether strides grow from the channels to the batch, as ATen decides: also where a size is 1."""
     if strides[1] == 0:
@@ -205,16 +215,16 @@ def _has_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 LAYOUTS: Mapping[object, Layout] = {
-    aten._batch_norm_no_update.default: _channels_last_or_row_major,
-    aten._batch_norm_with_update.default: _channels_last_or_row_major,
-    aten._batch_norm_with_update_functional.default: _channels_last_or_row_major,
+    aten._batch_norm_no_update.default: _of_batch_norm,
+    aten._batch_norm_with_update.default: _of_batch_norm,
+    aten._batch_norm_with_update_functional.default: _of_batch_norm,
     aten._fft_c2c.default: lying_as_complex,
     aten._fft_c2r.default: lying_as_whole,
     aten._fft_r2c.default: lying_as_half,
-    aten._native_batch_norm_legit.default: _channels_last_or_row_major,
-    aten._native_batch_norm_legit.no_stats: _channels_last_or_row_major,
-    aten._native_batch_norm_legit_functional.default: _channels_last_or_row_major,
-    aten.native_batch_norm.default: _channels_last_or_row_major,
+    aten._native_batch_norm_legit.default: _of_batch_norm,
+    aten._native_batch_norm_legit.no_stats: _of_batch_norm,
+    aten._native_batch_norm_legit_functional.default: _of_batch_norm,
+    aten.native_batch_norm.default: _of_batch_norm,
     aten.angle.default: _row_major_of_complex,
     aten.binary_cross_entropy.default: _into_one_like_the_first,
     aten.index_fill.int_Scalar: _as_copied_first,
