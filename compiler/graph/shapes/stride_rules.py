@@ -192,7 +192,7 @@ def _channels_last_or_row_major(result: torch.Tensor, args: Sequence[object]) ->
 
 
 def _of_batch_norm(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
-    """Follow the first argument where its elements lie with the channels last, whatever the stride of a single image."""
+    """Follow the first argument where its channels lie last, whatever the stride of a single image."""
     first = args[0]
     if isinstance(first, torch.Tensor) and not any(map(is_symbolic, (*first.shape, *first.stride()))):
         order = _CHANNELS_LAST.get(first.dim())
