@@ -60,6 +60,8 @@ class Constant(KnownObject):
         """Return the literal, which hashes and compares as Python does."""
         if isinstance(self.value, slice):
             ctx.throw(TypeError, "unhashable type: 'slice'")
+        if self.read_from is not None and self.value != self.value:
+            raise Break(ARGUMENT_NOT_KNOWN, "NaN as a key, which is found by its identity")
         return self.value
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:

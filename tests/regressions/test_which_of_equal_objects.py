@@ -47,3 +47,11 @@ def test_nan_is_found_by_its_identity(calls):
         return number in [kept], (number,) == (kept,), [kept].count(number)
 
     assert outcomes(plumbline.compile(step, backend="eager"), calls) == outcomes(step, calls)
+
+
+def test_nan_as_a_key():
+    def step(number, key):
+        return {key: 1}.get(number), number in {key}
+
+    calls = [(NAN, NAN), (NAN, NAN_TOO), (1.0, 1.0), (1.0, NAN)]
+    assert outcomes(plumbline.compile(step, backend="eager"), calls) == outcomes(step, calls)

@@ -195,7 +195,7 @@ def _of_batch_norm(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor
     """Follow the first argument where its channels lie last, whatever the stride of a single image."""
     first = args[0]
     if isinstance(first, torch.Tensor) and not any(map(is_symbolic, (*first.shape, *first.stride()))):
-        order = _CHANNELS_LAST.get(first.dim())
+        order = _CHANNELS_LAST.get(first.dim()) if result.dim() == first.dim() else None
         if order is not None and not first.is_contiguous() and first.is_contiguous(memory_format=order):
             return torch.empty_like(result, memory_format=order)
     return _channels_last_or_row_major(result, args)

@@ -117,7 +117,7 @@ class ModuleValue(ObjectValue):
         if self._is_leaf_with_backward_hooks(ctx):
             raise Break(AUTOGRAD_CALL, f"hooks on the gradients of {self.describe()}")
         self._demand_initialised(ctx, args, kwargs)
-        if getattr(self.real, "_forward_hooks_always_called", None):
+        if self._has_hooks_for_errors():
             raise Break(UNSUPPORTED_OBJECT, f"hooks of {self.describe()} that are called when it raises as well")
         if self.real is not MISSING and self._has_no_hooks(ctx):
             return ctx.calls.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
@@ -160,6 +160,12 @@ class ModuleValue(ObjectValue):
             return False
         registries = [self.namespace.find(ctx, Constant(name)) for name in names]
         return any(isinstance(hooks, DictValue) and hooks.truth(ctx) for hooks in registries)
+
+    def _has_hooks_for_errors(self) -> bool:
+        """Return whether hooks of the user's are called when the forward raises as well; torch.export has its own."""
+        always = getattr(self.real, "_forward_hooks_always_called", ())
+        hooks: Any = getattr(self.real, "_forward_hooks", {})
+        return any(not (getattr(hooks[key], "__module__", None) or "").startswith("torch.") for key in always)
 
     def _has_no_hooks(self, ctx: CaptureContext) -> bool:
         names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

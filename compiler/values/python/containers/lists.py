@@ -350,8 +350,18 @@ def _copy(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keyword
 
 
 def _sort(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    self.items[:] = sort_values(ctx, self.elements(ctx), kwargs)
+    items = list(self.elements(ctx))
+    self.items[:] = []  # as its keys and comparisons see it
+    try:
+        order = sort_values(ctx, items, kwargs)
+    except BaseException:
+        self.items[:] = items
+        raise
+    modified = bool(self.items)
+    self.items[:] = order
     ctx.effects.mutated(self)
+    if modified:
+        ctx.throw(ValueError, "list modified during sort")
     return Constant(None)
 
 
