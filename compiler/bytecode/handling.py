@@ -19,9 +19,11 @@ def _body() -> ResumeLayout:
     return ResumeLayout(names.index("POP_TOP", names.index("PUSH_EXC_INFO")) + 1, (HANDLED,), (), ("run",))
 
 
-_ENTER = make_resume_function(decode(_handler.__code__), _body(), {})
+_ENTER = make_resume_function(decode(_handler.__code__), _body(), {}, handed=True)
 
 
 def run_handling(exception: BaseException, run: Callable[[], object]) -> object:
     """Return run(), during which `sys.exc_info` shows the exception, as in an `except` block."""
-    return _ENTER((exception, run))
+    handed = [(exception, run)]
+    del exception, run  # where run() raises it again, its traceback holds this frame
+    return _ENTER(handed)

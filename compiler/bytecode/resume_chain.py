@@ -8,7 +8,8 @@ from .instruction import Decoded, Handler
 from .resume_code import HANDLED, NULL, VALUE, ResumeLayout, make_resume_function
 
 Run = Callable[[list[tuple[object, ...]]], object]  # of a list of one tuple, which is taken out of it
-Trace = Callable[[BaseException, str, int, str], None]  # puts a file, a line and a function's name before a traceback
+Trace = Callable[[BaseException, str, int, str, tuple[object, ...]], None]
+"""Puts a file, a line and a function's name before a traceback, and what the names of that function hold."""
 NO_POSITION = -1  # what stands for the place where an exception left the code that was cut
 
 
@@ -71,7 +72,9 @@ def _called_from(place: Place, inner: Run, size: int, trace: Trace | None) -> Ru
             )
         except BaseException as error:
             if trace is not None:
-                trace(error, decoded.code.co_filename, line, decoded.code.co_name)
+                held = kept.pop()[depth:] if handle is None else ()  # else the frame goes on, and holds them itself
+                trace(error, decoded.code.co_filename, line, decoded.code.co_name, held)
+                del held
             if handle is None:
                 raise
             given.append(handle.values(kept.pop(), error))

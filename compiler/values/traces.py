@@ -30,11 +30,14 @@ def add_callers(error: BaseException, places: tuple[Origin, ...]) -> None:
     error.__traceback__ = trace
 
 
-def add_caller(error: BaseException, file: str, line: int, function: str) -> None:
-    """Put the line that called in the place of the first entry of the traceback, a function of ours that handles it."""
-    if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next
-    add_callers(error, (Origin(file, line, function),))
+def add_caller(error: BaseException, file: str, line: int, function: str, held: tuple[object, ...]) -> None:
+    """Put the line that called in the place of the first entry of the traceback, a function of ours that handles it.
+
+    held: what the names of the caller hold.
+    """
+    trace = error.__traceback__
+    below = None if trace is None else trace.tb_next
+    error.__traceback__ = TracebackType(below, _frame_at(Origin(file, line, function), held), 0, line)
 
 
 def _nothing(held: tuple[object, ...]) -> Iterator[None]:

@@ -15,5 +15,5 @@ _CALLS = ("r0 = step(x0)", "r1 = step(x0)", "r2 = step(x1)")
 def difference_of(module: str, history: tuple[str, ...] = _CALLS, backend: str = "eager") -> str:
     """Return what compiled `step` does differently from plain Python, empty if nothing."""
     program = PythonProgram(_PREAMBLE + module, history)
-    trial = try_python_program(program, find_compiler("plumbline", backend), backend)
+    trial = try_python_program(program, find_compiler("plumbline", backend), backend, exact_ends=True)
     return "" if trial.signature is None else trial.verdict.sentence

@@ -247,3 +247,31 @@ def test_what_a_program_sets_on_a_function_of_a_library_is_gone_afterwards():
     setting = program_of("helper.fresh = 1\nreturn x", setup="helper = torch.nn.functional.relu")
     assert try_python_program(setting, OWN, "eager").signature is None
     assert not hasattr(torch.nn.functional.relu, "fresh")
+
+
+_WATCHED = ("given = x0 + 1", "watched = reference(given)", "r0 = step(given)", "del given")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "try:\n    1 // 0\nexcept ZeroDivisionError as error:\n    kept_error = error",
+        "try:\n    x.append\nexcept AttributeError:\n    made = Ending()\n    raise",
+    ],
+)
+def test_what_only_a_traceback_holds_may_end_earlier(body):
+    ending = "ends = []\nclass Ending:\n    def __del__(self):\n        ends.append(1)"
+    assert try_python_program(program_of(body, *_WATCHED, setup=ending), OWN, "eager").verdict.kind in (
+        VerdictKind.EQUAL,
+        VerdictKind.VACUOUS,
+    )
+
+
+@pytest.mark.parametrize("keep", ["held.append(x)", "cycle = [x]\n    cycle.append(cycle)"])
+def test_what_is_held_for_longer_is_a_failure(keep):
+    namespace = {"held": []}
+    exec(f"def keep(x):\n    {keep}\n", namespace)
+    trial = try_python_program(
+        program_of("return 1", *_WATCHED), Replaced(lambda step: written(step, namespace["keep"])), "eager"
+    )
+    assert trial.signature.aspect == "state"
