@@ -23,8 +23,10 @@ from ..generated_source import forget_sources, functions_of
 from .early_writes import (
     EARLY_WRITE,
     difference_after_early_write,
+    eager_reads_what_was_written,
     gradient_is_right,
     has_history,
+    refuses_where_eager_runs,
     runs_where_eager_refuses,
 )
 from .graph_program import ProgramBatch
@@ -202,10 +204,11 @@ class _BatchPlay:
 
         torch.manual_seed(call)
         verdict = judge_call(function, compiled, args, {}, OPTIONS, call_roots(function, "function", args, {})).verdict
-        if runs_where_eager_refuses(verdict) and gradient_is_right(
-            function, compiled, partial(self.arguments, number, call), call
-        ):
+        fresh = partial(self.arguments, number, call)
+        if runs_where_eager_refuses(verdict) and gradient_is_right(function, compiled, fresh, call):
             return Verdict(VerdictKind.EAGER_FAILED, "eager refuses a backward for what it saved and does not read")
+        if refuses_where_eager_runs(verdict) and eager_reads_what_was_written(function, fresh, call):
+            return Verdict(VerdictKind.EAGER_FAILED, "eager's backward reads what was written after it was saved")
         return verdict
 
     def _written(self, eager: CallOutcome, compiled: CallOutcome) -> Verdict | None:

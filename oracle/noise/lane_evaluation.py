@@ -30,17 +30,23 @@ from .shadow_memory import wide_dtype
 # Before they round, rounded lanes are perturbed by 16 roundings of float32: sums and libm of legitimate kernels may
 # differ by that much.  Where all lanes still agree with eager, the declared dtype fixes the value.
 _INNER_ROUNDINGS = 16.0
+_SALTS, _MIXER = float(1 << 62), -7046029254386353131
+"""How many ways there are to mix the bits of a number; an odd factor whose bits look drawn (Knuth's, of 64 bits)."""
 _EXTREMES = frozenset("max min amax amin aminmax maximum minimum fmax fmin".split())
 
 
 @dataclass(frozen=True, slots=True)
 class LanePlan:
-    """Which rows of a shadow hold which lane: exact first, then replicas, wide, rounded."""
+    """Which rows of a shadow hold which lane: exact first, then replicas, wide, rounded.
+
+    steps: rounded rows move to a neighbour, or stay, in place of the noise of float32 internals.
+    """
 
     exact: int
     replicas: int
     wide: int
     rounded: int
+    steps: bool = False
 
     @property
     def count(self) -> int:
@@ -143,7 +149,7 @@ def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor
             raise ValueError(f"a lane has shape {tuple(value.shape[1:])}")
     if plan.rounded:
         for value, real in zip(rows, call.real, strict=False):
-            _round_rows(value[plan.rounding], real.dtype, call.facts, source)
+            _round_rows(value[plan.rounding], real.dtype, call.facts, source, steps=plan.steps)
     rows = [_with_nan_of_both_signs(value, real, call.facts) for value, real in zip(rows, call.real, strict=False)]
     return [_with_both_zeros(value) for value in rows] if _chooses_a_zero(call) else rows
 
@@ -179,17 +185,37 @@ def _with_both_zeros(rows: Tensor) -> Tensor:
     return others
 
 
-def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: NoiseSource) -> None:
-    """Round the rounded lanes to the declared dtype, after the noise of float32 internals."""
+def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: NoiseSource, *, steps: bool) -> None:
+    """Round the rounded lanes to the declared dtype, after the noise of float32 internals or before a step of one ulp.
+
+    Noise of many roundings seldom meets the one number where a function has a pole; steps do.
+    """
     if not (dtype.is_floating_point or dtype.is_complex):
         return
-    if not (facts.moving or facts.jumping or facts.fixed or facts.converting):
-        scale = torch.tensor(_INNER_ROUNDINGS * internal_roundoff([dtype]), dtype=torch.float64)
-        perturbed = source.perturb(rows, scale)
-        rows.copy_(
-            torch.where(on_grid(rows), rows, perturbed) if facts.grid_exact and not rows.is_complex() else perturbed
-        )
+    if facts.moving or facts.jumping or facts.fixed or facts.converting:
+        rows.copy_(rows.to(dtype))
+        return
+    if steps:
+        moved = _one_ulp_aside(rows, dtype, source)
+    else:
+        moved = source.perturb(rows, torch.tensor(_INNER_ROUNDINGS * internal_roundoff([dtype]), dtype=torch.float64))
+    rows.copy_(torch.where(on_grid(rows), rows, moved) if facts.grid_exact and not rows.is_complex() else moved)
     rows.copy_(rows.to(dtype))
+
+
+def _one_ulp_aside(rows: Tensor, dtype: torch.dtype, source: NoiseSource) -> Tensor:
+    """Return the rounded rows, a third of their numbers one ulp larger and a third one ulp smaller in size.
+
+    Equal numbers of a row go the same way, as equal arguments of a kernel give equal results.  Three quarters of eps
+    are at most one and a half units in the last place, before the row is rounded again.
+    """
+    if rows.is_complex():
+        return torch.view_as_complex(_one_ulp_aside(torch.view_as_real(rows).contiguous(), dtype.to_real(), source))
+    rounded = rows.to(dtype).double()
+    salt = (source.uniform([rows.shape[0], *[1] * (rows.dim() - 1)], rows.device) * _SALTS).long()
+    mixed = (rounded.view(torch.int64) ^ salt) * _MIXER
+    step = (mixed ^ (mixed >> 32)) * _MIXER >> 40
+    return rounded * (1 + (step.remainder(3) - 1) * (0.75 * torch.finfo(dtype).eps))
 
 
 def plain(call: LaneCall, args: Any, kwargs: Any) -> list[Tensor]:

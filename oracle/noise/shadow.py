@@ -36,7 +36,8 @@ class ShadowRun(DispatchMode):
     """Follow eager code in lanes: `with ShadowRun(replicas=8) as run: y = f(x)`, then `run.lanes_of(y)`.
 
     exact: keep the float64 lane.  replicas: number of Monte-Carlo-arithmetic lanes.
-    rounded: number of declared-dtype lanes; as many wide replicas come with them.  seed: of the noise.
+    rounded: number of declared-dtype lanes; as many wide replicas come with them, unless they are stepped instead:
+    a third of all results goes to each neighbour.  seed: of the noise.
     untrusted: operators that could not be evaluated in lanes (eager's result is used instead), one reason each.
     diagnose: also compare every operator with float64 on eager's own inputs.
     suspects: operators whose float64 evaluation is not eager's function, when diagnosing.
@@ -47,10 +48,17 @@ class ShadowRun(DispatchMode):
     supports_higher_order_operators = True
 
     def __init__(
-        self, *, exact: bool = True, replicas: int = 0, rounded: int = 0, seed: int = 0, diagnose: bool = False
+        self,
+        *,
+        exact: bool = True,
+        replicas: int = 0,
+        rounded: int = 0,
+        stepped: bool = False,
+        seed: int = 0,
+        diagnose: bool = False,
     ) -> None:
         super().__init__()
-        self.plan = LanePlan(int(exact), replicas, rounded, rounded)
+        self.plan = LanePlan(int(exact), replicas, 0 if stepped else rounded, rounded, stepped)
         self.untrusted: list[str] = []
         self.suspects: list[str] = []
         self._diagnose = diagnose

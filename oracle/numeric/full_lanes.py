@@ -17,6 +17,9 @@ DEPTHS = ("exact", "few", "replicas", "rounded")
 """The float64 value; with few replicas; with all; and lanes that round every result, with as many of wide noise."""
 ROOM, MOST_ASKED = 192 << 20, 6
 """Bytes of lanes kept in a large call for tensors that may be asked for; how often others are run for."""
+FURTHER_RUNS, FURTHER_LANES = 4, 8
+"""Runs of replicas, and as many of stepped lanes, for a second opinion; lanes of each."""
+FURTHER_SEED = 1 << 16
 _AT_ONCE = 2
 """Lanes that run together in a large call: memory is that of eager, once more, and twice a lane."""
 
@@ -60,6 +63,27 @@ class FullLanes:
             self._make(depth, path, cotangent, for_all=for_all)
         lanes = self._made.get((depth, cotangent), {}).get(path)
         return None if lanes is None else (lanes, self._eager[cotangent][path])
+
+    def further(self, path: str, cotangent: str | None) -> Iterator[Tensor]:
+        """Yield more lanes of a tensor, [n, *shape]: replicas with other noise, and lanes that step to neighbours."""
+        for number in range(2 * FURTHER_RUNS):
+            stepped, seed = bool(number % 2), self._options.seed + FURTHER_SEED + number
+            replicas, rounded = (0, FURTHER_LANES) if stepped else (FURTHER_LANES, 0)
+            shadow = ShadowRun(exact=False, replicas=replicas, rounded=rounded, stepped=stepped, seed=seed)
+            yield from self._rows_of(shadow, path, cotangent)
+
+    def _rows_of(self, shadow: ShadowRun, path: str, cotangent: str | None) -> list[Tensor]:
+        """Run lanes for one tensor, and return those of it."""
+        found: list[Tensor] = []
+
+        def keep(key: str | None, tensors: dict[str, Tensor]) -> None:
+            if key == cotangent and path in tensors:
+                lanes = shadow.lanes_of(tensors[path])
+                found.extend(rows for rows in (lanes.replicas, lanes.rounded) if rows is not None)
+
+        self._run(shadow, (cotangent,), keep)
+        self._restore()
+        return found
 
     def _make(self, depth: str, path: str, cotangent: str | None, *, for_all: bool) -> None:
         """Run the lanes of one depth: for one backward, then for all others that may share a graph.

@@ -17,10 +17,12 @@ from ..noise.lanes import Lanes
 from ..noise.light_lane import WIDE_LANE, LightLane
 from ..verdict import ErrorStatistics, VerdictKind
 from .bits import as_reals, equal_bits
+from .element_places import positions
 from .exact_value import ExactValue
 from .full_lanes import DEPTHS, FullLanes, ShadowProgram
 from .light_replicas import FollowedProgram, LightReplicas
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
+from .second_opinion import DOUBTFUL, excused
 from .value_decision import FinalDecision, Need, OpenDecision, ValueDecision
 from .value_judgement import judge_values
 
@@ -134,6 +136,8 @@ class References:
             kind, statistics, sentence = decision
             clear = kind in _ACCEPTED and statistics is not None and statistics.margin <= CLEAR_MARGIN
             unclear = depth == "few" and not clear
+            if kind is VerdictKind.WRONG and not unclear and floats and self._is_doubtful(statistics):
+                kind, statistics, sentence = self._asked_again(path, eager, actual, cotangent, lanes) or decision
             if not isinstance(kind, Need) and not unclear:
                 far = statistics is not None and statistics.margin > CLEARLY_WRONG
                 self._found_wrong |= kind is VerdictKind.WRONG
@@ -141,6 +145,26 @@ class References:
                 return self._trusted(FinalDecision(kind, statistics, sentence), eager, actual)
         kind, statistics, sentence = judge_values(actual, eager, None)
         return FinalDecision(VerdictKind.NO_REFERENCE if isinstance(kind, Need) else kind, statistics, sentence)
+
+    def _is_doubtful(self, statistics: ErrorStatistics | None) -> bool:
+        """Return whether more lanes may speak for a tensor that those of before call wrong."""
+        return self.open and not self._sources.large and (statistics is None or statistics.margin <= DOUBTFUL)
+
+    def _asked_again(
+        self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None, lanes: Lanes
+    ) -> FinalDecision | None:
+        """Judge a tensor without the elements that more lanes excuse; None where it is wrong without them, too."""
+        if lanes.exact is None or lanes.replicas is None:
+            return None
+        allowed = excused(actual, lanes.exact, lanes.replicas, self._full.further(path, cotangent))
+        if not bool(allowed.any()):
+            return None
+        rest = torch.where(allowed, as_reals(eager), as_reals(actual))
+        kind, statistics, sentence = judge_values(rest, as_reals(eager), lanes)
+        if isinstance(kind, Need) or kind.fails:
+            return None
+        words = f"rounding decides {positions(int(allowed.sum()))}, as more lanes show; elsewhere {sentence}"
+        return FinalDecision(VerdictKind.NOISE, statistics, words)
 
     def prepare(self, cotangent: str) -> None:
         """Follow the first cotangent now, if it is to be followed: before the gradients to be judged are held."""

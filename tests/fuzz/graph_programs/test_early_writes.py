@@ -6,8 +6,10 @@ import torch
 from plumbline.fuzz.graph_programs.early_writes import (
     EARLY_WRITE,
     difference_after_early_write,
+    eager_reads_what_was_written,
     gradient_is_right,
     has_history,
+    refuses_where_eager_runs,
     runs_where_eager_refuses,
 )
 from plumbline.fuzz.graph_programs.graph_program import GraphProgram, GraphStep, ProgramBatch
@@ -126,3 +128,24 @@ def test_the_script_of_programs_in_company_compares_each_of_them(capsys):
     script = batch_script(ProgramBatch((program, program)), "plumbline", "aot_eager", verdict)
     exec(script, {})
     assert capsys.readouterr().out.split("\n")[:2] == ["as in eager"] * 2
+
+
+def test_a_refusal_is_right_where_eager_reads_what_was_written():
+    def scaled(of_number):
+        def program(x, factor):
+            result = of_number(factor, x)
+            factor.add_(1)
+            return (result,)
+
+        return program
+
+    def numbers():
+        return torch.tensor(2.0, requires_grad=True), torch.tensor(3.0)
+
+    assert eager_reads_what_was_written(scaled(torch.kron), numbers, 0)
+    assert not eager_reads_what_was_written(scaled(torch.add), numbers, 0)
+    assert not eager_reads_what_was_written(scaled(torch.mul), numbers, 0)  # eager refuses it as well
+    said = "raises RuntimeError: a variable has been modified by an inplace operation; eager raises nothing"
+    refusal = Finding(VerdictKind.WRONG, "exceptions", "exception in the backward", said)
+    assert refuses_where_eager_runs(Verdict(VerdictKind.WRONG, "", (refusal,)))
+    assert not runs_where_eager_refuses(Verdict(VerdictKind.WRONG, "", (refusal,)))
