@@ -211,7 +211,7 @@ class Sweep:
         return fault
 
     def _stale(self) -> list[KnownDeviation]:
-        """Return the entries that nothing showed although every task they could be about was done."""
+        """Return the entries that nothing showed although every task they could be about was done, and their example's."""
         undone = [task for task in self.settings.tasks if task.key not in self.store.rows]
         about = {task.operator for task in self.settings.tasks}
         return [
@@ -220,7 +220,7 @@ class Sweep:
             if entry not in self._used
             and entry.operator in about
             and not any(map(entry.concerns, undone))
-            and any(map(entry.concerns, self.settings.tasks))
+            and read_case(entry.example).task in self.settings.tasks
         ]
 
 

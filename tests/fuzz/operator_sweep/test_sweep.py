@@ -77,6 +77,12 @@ def test_known_deviations_are_counted_apart_and_stale_ones_are_told(store):
     assert "nothing shows this known deviation" in report.summary()
 
 
+def test_a_deviation_that_another_dtype_shows_is_not_stale(store):
+    task = SweepTask("sin", "float32", False, "aot_eager")
+    known = KnownDeviation("sin", "python", "doubles show it", "sin float64 static aot_eager alone 0")
+    assert Sweep(SweepSettings((task,), samples=1), store, (known,)).run().stale == []
+
+
 def test_an_interruption_keeps_what_was_done(store):
     def interrupt(report, now):
         if report.done:
