@@ -211,7 +211,7 @@ class Sweep:
         return fault
 
     def _stale(self) -> list[KnownDeviation]:
-        """Return the entries that nothing showed although every task they could be about was done, and their example's."""
+        """Return the entries that nothing showed although every task they could be about was done."""
         undone = [task for task in self.settings.tasks if task.key not in self.store.rows]
         about = {task.operator for task in self.settings.tasks}
         return [
