@@ -57,6 +57,7 @@ _SAFE = frozenset(
 _OF_WHOLE_NUMBERS = frozenset("div floor_divide remainder fmod pow addcdiv".split())  # a division by zero
 _BY_A_NUMBER = frozenset({"Scalar", "Scalar_mode"})  # overloads of these whose divisor is a number, and the only one
 _ONLY_WITH_NUMBERS = frozenset("bernoulli normal".split())  # a tensor of probabilities or deviations is looked at
+_BETWEEN_ENDS = frozenset("linspace logspace".split())  # ends that are tensors have to be numbers of the dtype
 _WITHOUT_AN_ORDER = {  # tensors of these unless one says in which order a row is to be read: its places are looked at
     ("searchsorted", "Tensor"): 2,
     ("searchsorted", "Tensor_out"): 3,
@@ -98,6 +99,8 @@ def _plain_name(operator: OpOverload) -> str:
 def _may_fail(operator: OpOverload, name: str) -> bool:
     if operator.namespace not in ("aten", "prims", "plumbline"):
         return True
+    if name in _BETWEEN_ENDS:
+        return "Tensor" in operator._schema.overload_name
     if name in _SAFE or is_elementwise(operator) or torch.Tag.reduction in operator.tags:
         return False
     return op_facts(operator).kind not in (OpKind.VIEW, OpKind.CREATION, OpKind.POINTWISE) and not _is_view_in_place(
