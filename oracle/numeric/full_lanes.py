@@ -17,9 +17,8 @@ DEPTHS = ("exact", "few", "replicas", "rounded")
 """The float64 value; with few replicas; with all; and lanes that round every result, with as many of wide noise."""
 ROOM, MOST_ASKED = 192 << 20, 6
 """Bytes of lanes kept in a large call for tensors that may be asked for; how often others are run for."""
-FURTHER_RUNS, FURTHER_LANES = 4, 8
-"""Runs of replicas, and as many of stepped lanes, for a second opinion; lanes of each."""
-FURTHER_SEED = 1 << 16
+FURTHER_RUNS, FURTHER_LANES, FURTHER_SEED = 7, 8, 1 << 16
+"""Runs for a second opinion, lanes of each, and what their seeds are apart from those of before."""
 _AT_ONCE = 2
 """Lanes that run together in a large call: memory is that of eager, once more, and twice a lane."""
 
@@ -64,11 +63,11 @@ class FullLanes:
         lanes = self._made.get((depth, cotangent), {}).get(path)
         return None if lanes is None else (lanes, self._eager[cotangent][path])
 
-    def further(self, path: str, cotangent: str | None) -> Iterator[Tensor]:
-        """Yield more lanes of a tensor, [n, *shape]: replicas with other noise, and lanes that step to neighbours."""
-        for number in range(2 * FURTHER_RUNS):
-            stepped, seed = bool(number % 2), self._options.seed + FURTHER_SEED + number
+    def further(self, path: str, cotangent: str | None, *, stepped: bool) -> Iterator[Tensor]:
+        """Yield more lanes of a tensor, [n, *shape]: replicas with other noise, or lanes that step to neighbours."""
+        for number in range(FURTHER_RUNS):
             replicas, rounded = (0, FURTHER_LANES) if stepped else (FURTHER_LANES, 0)
+            seed = self._options.seed + FURTHER_SEED + number
             shadow = ShadowRun(exact=False, replicas=replicas, rounded=rounded, stepped=stepped, seed=seed)
             yield from self._rows_of(shadow, path, cotangent)
 

@@ -7,7 +7,7 @@ same in lanes that miss no write, then every result rounded to its declared dtyp
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -22,7 +22,7 @@ from .exact_value import ExactValue
 from .full_lanes import DEPTHS, FullLanes, ShadowProgram
 from .light_replicas import FollowedProgram, LightReplicas
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
-from .second_opinion import DOUBTFUL, excused
+from .second_opinion import DOUBTFUL, at_poles, in_heavy_tails
 from .value_decision import FinalDecision, Need, OpenDecision, ValueDecision
 from .value_judgement import judge_values
 
@@ -94,6 +94,7 @@ class References:
         self._trusts_light = True
         self._found_gross = False
         self._found_wrong = False
+        self._is_confirmed = False
         self._may_jump = False
         self._attempts = 0
         self.open = True  # False after the live run: its state cannot be rewound, so no reference can be run
@@ -137,7 +138,9 @@ class References:
             clear = kind in _ACCEPTED and statistics is not None and statistics.margin <= CLEAR_MARGIN
             unclear = depth == "few" and not clear
             if kind is VerdictKind.WRONG and not unclear and floats and self._is_doubtful(statistics):
-                kind, statistics, sentence = self._asked_again(path, eager, actual, cotangent, lanes) or decision
+                again = self._asked_again(path, eager, actual, cotangent, lanes)
+                self._is_confirmed = again is None
+                kind, statistics, sentence = again or decision
             if not isinstance(kind, Need) and not unclear:
                 far = statistics is not None and statistics.margin > CLEARLY_WRONG
                 self._found_wrong |= kind is VerdictKind.WRONG
@@ -147,23 +150,37 @@ class References:
         return FinalDecision(VerdictKind.NO_REFERENCE if isinstance(kind, Need) else kind, statistics, sentence)
 
     def _is_doubtful(self, statistics: ErrorStatistics | None) -> bool:
-        """Return whether more lanes may speak for a tensor that those of before call wrong."""
-        return self.open and not self._sources.large and (statistics is None or statistics.margin <= DOUBTFUL)
+        """Return whether more lanes may speak for a tensor that is wrong by those of before; in vain once a call."""
+        if self._is_confirmed or self._sources.large or not self.open:
+            return False
+        return statistics is None or statistics.margin <= DOUBTFUL
 
     def _asked_again(
         self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None, lanes: Lanes
     ) -> FinalDecision | None:
-        """Judge a tensor without the elements that more lanes excuse; None where it is wrong without them, too."""
+        """Judge a tensor by more lanes than those that call it wrong; None where it is wrong by these, too.
+
+        Elements at poles or in heavy tails are judged no further; the noise of the others is measured anew.
+        """
         if lanes.exact is None or lanes.replicas is None:
             return None
-        allowed = excused(actual, lanes.exact, lanes.replicas, self._full.further(path, cotangent))
-        if not bool(allowed.any()):
-            return None
-        rest = torch.where(allowed, as_reals(eager), as_reals(actual))
-        kind, statistics, sentence = judge_values(rest, as_reals(eager), lanes)
+        further, eager, actual, open_ = self._full.further, as_reals(eager), as_reals(actual), 0
+        decision = judge_values(actual, eager, lanes)
+        if decision.statistics is None:
+            poles = at_poles(lanes.exact, [lanes.replicas, *further(path, cotangent, stepped=True)])
+            actual, open_ = torch.where(poles, eager, actual), int(poles.sum())
+            decision = judge_values(actual, eager, lanes)
+        if decision.kind is VerdictKind.WRONG and decision.statistics is not None:
+            more = torch.cat([lanes.replicas, *further(path, cotangent, stepped=False)])
+            tails = in_heavy_tails(actual, lanes.exact, more)
+            actual, open_ = torch.where(tails, eager, actual), open_ + int(tails.sum())
+            decision = judge_values(actual, eager, replace(lanes, replicas=more))
+        kind, statistics, sentence = decision
         if isinstance(kind, Need) or kind.fails:
             return None
-        words = f"rounding decides {positions(int(allowed.sum()))}, as more lanes show; elsewhere {sentence}"
+        if not open_:
+            return FinalDecision(kind, statistics, sentence)
+        words = f"rounding decides {positions(open_)}, as more lanes show; elsewhere {sentence}"
         return FinalDecision(VerdictKind.NOISE, statistics, words)
 
     def prepare(self, cotangent: str) -> None:

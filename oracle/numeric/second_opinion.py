@@ -1,8 +1,8 @@
 """Before a tensor of floats is said to be wrong: more lanes, where those of before say too little about its noise.
 
-Eight replicas measure noise that is one bell. They miss a pole of a function, which one rounding hits or misses
-(`digamma(tanh(x))`, a correlation of equal numbers), and a few large errors among many small ones (the gradient of
-a distance of nearly zero).
+Eight replicas measure noise that is one bell.  They miss a few large errors among many small ones (the gradient of a
+distance of nearly zero), and a pole that one rounding hits or misses (`digamma(tanh(x))`, a correlation of equal
+numbers).
 """
 
 from collections.abc import Iterable
@@ -16,27 +16,26 @@ from .noise_units import ELEMENT
 DOUBTFUL = 32.0
 """Up to this margin a second opinion is asked for: beyond, noise would have to be 256 times what replicas show."""
 HEAVY = 4.0
-"""Lanes that go this many units away show that noise is no bell: of 64 of one, the farthest is 2.5 units away."""
+"""Where noise is a bell, the farthest of 64 replicas is 2.5 units away, and so far in one of 250 elements."""
 REACH = 2.0
-"""How much farther than the farthest lane a legitimate value may be."""
+"""How much farther than the farthest replica a legitimate value may be, where noise is no bell."""
 
 
-def excused(actual: Tensor, exact: Tensor, replicas: Tensor, further: Iterable[Tensor]) -> Tensor:
-    """Return the elements at which the lanes allow what a compiled tensor holds.
-
-    Either some lanes are finite there and others are not, or their farthest is far beyond their spread, and nearly as
-    far as the compiled value.  exact, replicas: the lanes that were judged by.  further: more of them, a few at a time.
-    """
+def in_heavy_tails(actual: Tensor, exact: Tensor, replicas: Tensor) -> Tensor:
+    """Return the elements whose noise is no bell, where a compiled value is nearly as far off as some replica."""
     actual, exact, replicas = as_reals(actual).double(), as_reals(exact), as_reals(replicas)
-    finite = torch.isfinite(replicas)
-    ever, always = finite.any(0), finite.all(0)
-    spread = torch.where(finite, replicas - exact, 0.0).square().mean(0).sqrt()
-    reach = torch.where(finite, (replicas - exact).abs(), 0.0).amax(0)
-    for lanes in further:
-        rows = as_reals(lanes)
-        finite = torch.isfinite(rows)
+    finite = torch.isfinite(replicas).all(0) & torch.isfinite(actual)
+    apart = torch.where(finite, (actual - exact).abs(), 0.0)
+    distances = torch.where(finite, (replicas - exact).abs(), 0.0)
+    spread, reach = distances.square().mean(0).sqrt(), distances.amax(0)
+    return (reach > HEAVY * spread) & (apart > ELEMENT / 2 * spread) & (apart <= REACH * reach)
+
+
+def at_poles(exact: Tensor, lanes: Iterable[Tensor]) -> Tensor:
+    """Return the elements that some lanes have finite and others have not; exact: one more lane."""
+    finite = torch.isfinite(as_reals(exact))
+    ever, always = finite, finite
+    for rows in lanes:
+        finite = torch.isfinite(as_reals(rows))
         ever, always = ever | finite.any(0), always & finite.all(0)
-        reach = torch.maximum(reach, torch.where(finite, (rows - exact).abs(), 0.0).amax(0))
-    apart = (actual - exact).abs()
-    heavy = (reach > HEAVY * spread) & (apart > ELEMENT / 2 * spread) & (apart <= REACH * reach)
-    return (ever & ~always) | (heavy & torch.isfinite(actual))
+    return ever & ~always
