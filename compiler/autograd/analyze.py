@@ -99,9 +99,15 @@ class _Outputs:
         self._inputs = {id(call.worker.handles[node].region): i for i, node in enumerate(call.input_nodes)}
         self._bases: dict[int, int] = {}  # region -> graph value
         self._members: dict[int, set[int]] = {}  # region -> objects that the caller gets
+        detached: dict[int, set[int]] = {}  # what a `detach` gives -> objects that are it, or views of it
         for item in call.results:
             if isinstance(item, FakeTensor):
                 self._members.setdefault(id(self._handle(item).region), set()).add(id(item))
+                last = _last_detached(self._handle(item))
+                if last is not None:
+                    detached.setdefault(id(last), set()).add(id(item))
+        several = (key for key, items in detached.items() if len(items) > 1)
+        self._shared = {key: number for number, key in enumerate(several)}
 
     def _handle(self, item: torch.Tensor) -> Handle:
         return self._call.worker.handles[self._call.node_of(item)]
@@ -124,7 +130,7 @@ class _Outputs:
         base = self._call.object_of(handle.region.root)
         steps, value = handle.steps(), self._base(handle.region, base)
         _demand_same_history(item, base, steps)
-        return OutputFact(OutputKind.RETURNED, value, steps, item.requires_grad)
+        return OutputFact(OutputKind.RETURNED, value, steps, item.requires_grad, shared=self._shared_by(handle))
 
     def _from_input(self, item: torch.Tensor, handle: Handle, source: int) -> OutputFact:
         owner = self._call.inputs[source]
@@ -133,7 +139,11 @@ class _Outputs:
         self._demand_its_sizes(owner)
         steps = handle.steps()
         _demand_same_history(item, owner, steps)
-        return OutputFact(OutputKind.INPUT, source, steps, item.requires_grad)
+        return OutputFact(OutputKind.INPUT, source, steps, item.requires_grad, shared=self._shared_by(handle))
+
+    def _shared_by(self, handle: Handle) -> tuple[int, int] | None:
+        last = _last_detached(handle)
+        return None if last is None or id(last) not in self._shared else (len(last.steps()), self._shared[id(last)])
 
     def _read(self, item: torch.Tensor) -> fx.Node:
         return self._call.worker.value_after(self._call.node_of(item))
@@ -155,6 +165,14 @@ class _Outputs:
         """Require that views can be taken of a tensor again: that the program has not changed its own sizes."""
         if self._handle(base).steps():
             raise Unsupported("the memory behind several outputs changed its sizes", hint=_FALL_BACK)
+
+
+def _last_detached(handle: Handle) -> Handle | None:
+    """Return the last `detach` on the way to a tensor, None without one."""
+    place: Handle | None = handle
+    while place is not None and (place.step is None or place.step.target is not torch.ops.aten.detach.default):
+        place = place.parent
+    return place
 
 
 def _refuses_writes(item: torch.Tensor, handle: Handle) -> bool:

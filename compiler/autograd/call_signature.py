@@ -17,13 +17,18 @@ class OutputKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class OutputFact:
-    """One output. steps: the views that lead to it, none if it is the thing itself. requires_grad: as eager's."""
+    """One output. steps: the views that lead to it, none if it is the thing itself. requires_grad: as eager's.
+
+    shared: the number of the steps up to a `detach`, and that of what it gives, where other outputs are views of that,
+    too: for autograd it is a tensor of its own, and they are views of one.
+    """
 
     kind: OutputKind
     index: int = 0
     steps: tuple[ViewStep, ...] = ()
     requires_grad: bool = False
     constant: object = None
+    shared: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,9 @@ def finish_call(signature: CallSignature, arguments: Sequence[object], values: V
     for place, fact in enumerate(signature.writes):
         _write_back(tensors[fact.input], values[signature.returned + place], fact)
     outputs: list[object] = []
+    shared: dict[int, torch.Tensor] = {}
     for fact_of_output in signature.outputs:
-        outputs.append(_output(fact_of_output, tensors, values, outputs))
+        outputs.append(_output(fact_of_output, tensors, values, outputs, shared))
     return tuple(outputs)
 
 
@@ -70,7 +71,13 @@ def _write_back(target: object, value: torch.Tensor, fact: WriteFact) -> None:
         (target if fact.counted else target.data).copy_(value)
 
 
-def _output(fact: OutputFact, tensors: Sequence[object], values: Values, outputs: Sequence[object]) -> object:
+def _output(
+    fact: OutputFact,
+    tensors: Sequence[object],
+    values: Values,
+    outputs: Sequence[object],
+    shared: dict[int, torch.Tensor],
+) -> object:
     if fact.kind is OutputKind.CONSTANT:
         return fact.constant
     if fact.kind is OutputKind.SAME:
@@ -78,7 +85,12 @@ def _output(fact: OutputFact, tensors: Sequence[object], values: Values, outputs
     source = values[fact.index] if fact.kind is OutputKind.RETURNED else tensors[fact.index]
     if not isinstance(source, torch.Tensor):
         raise InternalError("an output has no tensor behind it", hint="report the program")
-    return take_views(source, fact.steps)
+    if fact.shared is None:
+        return take_views(source, fact.steps)
+    count, number = fact.shared
+    if number not in shared:
+        shared[number] = take_views(source, fact.steps[:count])
+    return take_views(shared[number], fact.steps[count:])
 
 
 def run_plain(call: Callable[..., Values], tensors: Sequence[object]) -> Values:

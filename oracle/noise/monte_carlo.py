@@ -27,6 +27,7 @@ WIDE = 8.0
 _GRID_BITS = 24  # float32 holds integers to 2^24: sums below it are exact in any order
 _SIXTEENTHS = 16.0
 _DRAWN = 1 << 17
+INTEGRAL = frozenset({torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8})
 _FOURIER = frozenset("_fft_r2c _fft_c2r _fft_c2c".split())
 
 
@@ -135,7 +136,8 @@ def on_grid(value: Tensor) -> Tensor:
 
 def grid_everywhere(facts: OperatorFacts, args: Any, outputs: list[Tensor]) -> bool:
     """Return whether a sum's terms all lie on the grid and stay small, so that no order of summation rounds."""
-    floats = [t for t in tensors_in(args) if t.is_floating_point()]
+    terms = tensors_in(args) if any(t.is_floating_point() for t in outputs) else []
+    floats = [t.double() if t.dtype in INTEGRAL else t for t in terms]
     if not floats or any(t.is_complex() or not t.numel() for t in [*floats, *outputs]):
         return False
     if not all(bool(on_grid(t).all()) for t in [*floats, *outputs]):
@@ -153,6 +155,8 @@ def accumulation(
 
     args: the operator's arguments in one lane.  The squares are summed by the operator itself.
     """
+    if any(t.is_floating_point() for t in outputs):  # whole numbers are converted before they are added
+        args = map_tensors(args, lambda t: t.double() if t.dtype in INTEGRAL else t)
     squared = [_squared_scalar(value) for value in map_tensors(args, _square)]
     named = {key: _squared_scalar(value, key) for key, value in map_tensors(kwargs, _square).items()}
     variances = tensors_in(operator(*squared, **named))

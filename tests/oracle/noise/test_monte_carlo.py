@@ -67,3 +67,12 @@ def test_what_cancels_in_a_transform_of_float64_is_rounding():
     replicas = run.lanes_of(spectrum).replicas
     assert 1e-17 < float(replicas[:, 2, 0, 0].abs().std()) < 1e-13
     assert float((replicas[:, 0, 0, 0].abs() - 18.973665961010276).abs().max()) < 1e-13
+
+
+def test_sums_of_whole_numbers_as_doubles_have_the_noise_of_their_terms():
+    large = torch.tensor([-(2**63), 2**63 - 1, 2**53 + 1, 100, -(2**62)])
+    with ShadowRun(replicas=8) as run:
+        lost, kept = large.sum(dtype=torch.float64), torch.arange(9).sum(dtype=torch.float64)
+    spread = (run.lanes_of(lost).replicas - run.lanes_of(lost).exact).abs().max()
+    assert 64 < spread < 2**16
+    assert (run.lanes_of(kept).replicas == 36).all()
