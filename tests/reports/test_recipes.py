@@ -89,8 +89,7 @@ def test_the_steps_run(tmp_path, section):
     output = run_in(tmp_path, lines, environment)
     said = output + "".join((tmp_path / name).read_text() for name in SAID_IN if (tmp_path / name).exists())
     assert GREEN[section] in said, said
-    site = tmp_path / ("public" if section == "GitLab" else "site")
-    assert "<title>plumbline" in (site / "index.html").read_text(encoding="utf-8")
+    assert "<title>plumbline" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
