@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 PAGE = Path(__file__).parents[2] / "docs" / "nightly-recipes.md"
 SUITE = """
@@ -54,6 +55,22 @@ def test_every_option_exists(section):
                 assert {word.split("=")[0] for word in words if word.startswith("--")} <= known, line
             elif words[0] == "pytest":
                 assert {word.split("=")[0] for word in words if word.startswith("--compile")} <= ours, line
+
+
+def test_the_database_is_kept_after_a_red_night():
+    """The caches of both places are saved after green jobs only, unless they are told otherwise."""
+    github, gate, gitlab = (
+        yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    )
+    steps = github["jobs"]["nightly"]["steps"]
+    (night,) = [n for n, step in enumerate(steps) if "plumbline nightly" in step.get("run", "")]
+    (restored,) = [n for n, step in enumerate(steps) if step.get("uses", "").startswith("actions/cache/restore@")]
+    (saved,) = [n for n, step in enumerate(steps) if step.get("uses", "").startswith("actions/cache/save@")]
+    assert restored < night < saved
+    assert steps[saved]["if"] == "always()"
+    assert steps[saved]["with"]["key"].startswith(steps[restored]["with"]["restore-keys"])
+    assert gitlab["nightly"]["cache"]["when"] == "always"
+    assert "plumbline gate" in gate["jobs"]["gate"]["steps"][-1]["run"]
 
 
 VARIABLES = {
