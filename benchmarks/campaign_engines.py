@@ -1,11 +1,12 @@
 """Whether a campaign on a cluster, with workers killed on the way, finds what a serial one finds, and how much faster.
 
     PYTHONPATH=tests python benchmarks/campaign_engines.py [--examples 2000] [--kill 2] [--seed 0] [--mode graphs]
+    PYTHONPATH=tests python benchmarks/campaign_engines.py --mode programs --examples 60 --fault relu-as-abs
 
 A Dask cluster of two nodes on this machine, each started by `dask worker` with one thread. Both campaigns test a
-planted compiler, so that there is something to find: in `graphs` our own with tanh lowered as sin, in `guards` one that
-ignores a global. At random moments, `--kill` times, the process of a node that does the work is killed with SIGKILL;
-`dask worker` starts another one.
+planted compiler, so that there is something to find: in `graphs` and `programs` our own with one operator lowered as
+another (`--fault`, tanh as sin by default), in `guards` one that ignores a global. At random moments, `--kill` times,
+the process of a node that does the work is killed with SIGKILL; `dask worker` starts another one.
 
 The two campaigns are processes that advance in turns, a slice of programs each, so that what else the machine does
 meets both: slice n of one beside slice n of the other, and who begins alternates. Only the one whose turn it is runs:
@@ -40,15 +41,18 @@ from distributed import Client, LocalCluster
 
 from plumbline.fuzz import recorded_campaign
 from plumbline.fuzz.campaign import ROUND, CampaignReport, CampaignSettings, run_campaign
+from plumbline.fuzz.fuzzers import PROGRAMS_IN_A_BATCH
+from plumbline.oracle.harness.operator_mutants import operator_faults
 from plumbline.reports.store import open_store
 from support.planted_faults import FreezingCompiler
 from support.wrong_operator import WrongOperator
 
 PLANTED = {
-    "graphs": (lambda: WrongOperator("tanh-as-sin"), "inductor"),
-    "guards": (lambda: FreezingCompiler("SCALE"), "eager"),
+    "graphs": (WrongOperator, "inductor"),
+    "programs": (WrongOperator, "inductor"),
+    "guards": (lambda fault: FreezingCompiler("SCALE"), "eager"),
 }
-"""What is tested in each mode: a compiler and its backend."""
+"""What is tested in each mode: a compiler, made from the name of a fault, and its backend."""
 SLICES = 10
 QUIET = {"worker.profile.enabled": False, "admin.tick.interval": "500ms", "worker.memory.monitor-interval": "2s"}
 """Settings of Dask, of what its nodes do beside their tasks: by default they look every 10, 20 and 100 ms."""
@@ -62,11 +66,14 @@ def main() -> int:
     parser.add_argument("--kill", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mode", choices=PLANTED, default="graphs")
+    parser.add_argument("--fault", choices=operator_faults(), default="tanh-as-sin", help="of graphs and programs")
     parser.add_argument("--play", type=Path, help=argparse.SUPPRESS)  # a campaign in this process, for the parent
     parser.add_argument("--engine", default="", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.play is not None:
         return play(asked)
+    if asked.kill >= slices_of(asked.mode, asked.examples):
+        parser.error("a worker is killed in a slice, and never in the first: ask for more examples, or fewer kills")
     dask.config.set({f"distributed.comm.timeouts.{name}": "300s" for name in ("connect", "tcp")})  # a busy machine
     dask.config.set({f"distributed.{name}": value for name, value in QUIET.items()})
     with (
@@ -76,7 +83,7 @@ def main() -> int:
     ):
         place = cluster.scheduler_address.replace("tcp", "dask")
         serial, together = Turns(Path(folder) / "serial", ""), Turns(Path(folder) / "cluster", place, nodes)
-        killed = in_turns(serial, together, Killer(nodes, asked.kill, random.Random(asked.seed)))
+        killed = in_turns(serial, together, Killer(nodes, asked.kill, random.Random(asked.seed)), asked)
         same = compared(serial, together)
     print(f"workers killed: {killed} of {asked.kill}")
     return int(not same or killed != asked.kill)
@@ -194,9 +201,9 @@ class Killer:
     draw: random.Random
     killed: int = 0
 
-    def plan(self) -> set[int]:
-        """Return the slices in which a node is killed; not the first, in which they start."""
-        return set(self.draw.sample(range(1, SLICES - 1), self.times))
+    def plan(self, slices: int) -> set[int]:
+        """Return the slices in which a node is killed; not the first, when they start, nor the last if others do."""
+        return set(self.draw.sample(range(1, max(slices - 1, self.times + 1)), self.times))
 
     @contextmanager
     def at_work(self, seconds: float) -> Iterator[None]:
@@ -217,9 +224,9 @@ class Killer:
             thread.join()
 
 
-def in_turns(serial: Turns, together: Turns, killer: Killer) -> int:
+def in_turns(serial: Turns, together: Turns, killer: Killer, asked: argparse.Namespace) -> int:
     """Run both campaigns to their ends; return how many workers were killed."""
-    planned = killer.plan()
+    planned = killer.plan(slices_of(asked.mode, asked.examples))
     for one in (serial, together):
         one.folder.mkdir()
         one.start()
@@ -271,7 +278,7 @@ def processor_seconds() -> float:
 def play(asked: argparse.Namespace) -> int:
     """Run one campaign into a folder and a database of its own; a slice for each line on standard input."""
     compiler, backend = PLANTED[asked.mode]
-    recorded_campaign.find_compiler = lambda name, level: compiler()  # type: ignore[assignment]  # planted
+    recorded_campaign.find_compiler = lambda name, level: compiler(asked.fault)  # type: ignore[assignment]  # planted
     recorded_campaign.run_campaign = in_slices(asked.examples)  # type: ignore[assignment]  # it waits at each border
     print("ready", flush=True)
     sys.stdin.readline()
@@ -283,6 +290,12 @@ def play(asked: argparse.Namespace) -> int:
     (asked.play / "report").write_bytes(pickle.dumps(report))
     print(f"end {report.examples}", flush=True)
     return 0
+
+
+def slices_of(mode: str, examples: int) -> int:
+    """Return how many slices a campaign has: it stops between rounds only."""
+    programs = ROUND * (PROGRAMS_IN_A_BATCH if mode == "graphs" else 1)
+    return min(SLICES, -(-examples // programs))
 
 
 def in_slices(examples: int) -> Any:

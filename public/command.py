@@ -62,8 +62,12 @@ def plumbline() -> None:
 )
 @click.option("--all", "every_test", is_flag=True, help="List every test, even if there are many.")
 @click.option("--slowest", default=5, show_default=True, metavar="N", help="How many of the slowest cases to list.")
-def report(db: str | None, run_name: str | None, html: str | None, every_test: bool, slowest: int) -> int:
+@click.option("--failing", is_flag=True, help="Print only the ids of failing cases, for repro-minify; worst first.")
+def report(
+    db: str | None, run_name: str | None, html: str | None, every_test: bool, slowest: int, failing: bool
+) -> int:
     """Show the results of a run, and write them as one self-contained HTML page."""
+    from plumbline.reports.dashboard.case_commands import failing_ids
     from plumbline.reports.page import write_page
     from plumbline.reports.store import open_store
     from plumbline.reports.text_report import report_text
@@ -73,7 +77,11 @@ def report(db: str | None, run_name: str | None, html: str | None, every_test: b
         if html is not None:
             file = page_file(html)
             write_page(store, run, file)
-        print(report_text(run, store.cases(run.run_id), slowest=slowest, every_test=every_test))
+        cases = store.cases(run.run_id)
+        if failing:
+            print("".join(f"{case}\n" for case in failing_ids(cases)), end="")
+            return 0
+        print(report_text(run, cases, slowest=slowest, every_test=every_test))
         if html is not None:
             print(f"\npage written: {file}")
     return 0

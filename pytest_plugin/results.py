@@ -124,7 +124,7 @@ class Results:
         terminalreporter.section("compiled code, judged by plumbline")
         for line, markup in [*lines, *compile_lines(self.cases)]:
             terminalreporter.line(line, **markup)
-        if self.planted:
+        if self.options.faults:
             terminalreporter.section("planted faults")
             for line, markup in table_lines(self.planted):
                 terminalreporter.line(line, **markup)
@@ -155,9 +155,10 @@ class Results:
         return sum(case.ops > 0 for case in counted) < self.options.require * len(counted)
 
     def missing_score(self) -> bool:
-        """Return whether tests noticed fewer of the planted faults than required."""
+        """Return whether tests noticed fewer of the planted faults than required; of none, no share is enough."""
         noticed, planted = score(self.planted)
-        return noticed < self.options.least_score * planted
+        least = self.options.least_score if self.options.faults else 0.0
+        return noticed < least * planted or (least > 0 and not planted)
 
     def _begun(self) -> RunRow:
         if self._run is None:

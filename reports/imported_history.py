@@ -1,12 +1,14 @@
 """History that exists: JUnit XML of a test run, or CSV tables as PyTorch's benchmarks write them.
 
 Every file is one run; its name is made of its content, so that a file is imported once.  Runs are stored and judged in
-the order of their times, which a JUnit file says and a CSV file has in its modification time.
+the order of their times: a JUnit file says its own; else the date in the file's name counts, else when it was changed.
 """
 
+import contextlib
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -152,8 +154,7 @@ def _read_csv(file: Path) -> _OldRun:
     if "name" not in names or result is None:
         hint = "it needs the columns name and accuracy (or outcome); graph_breaks and seconds may be there"
         raise UserError("not a table of results", where=str(file), why=f"columns: {sorted(names)}"[:200], hint=hint)
-    utc = datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    return _OldRun(file, utc, content, tuple(_csv_cases(rows, result)))
+    return _OldRun(file, _utc(None, file), content, tuple(_csv_cases(rows, result)))
 
 
 def _csv_cases(rows: Iterable[dict[str, str]], result: str) -> Iterator[tuple[str, str, str, float, int]]:
@@ -176,5 +177,16 @@ def _utc(text: str | None, file: Path) -> str:
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
-        moment = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        moment = _date_in(file.name) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+
+
+_DATE = re.compile(r"(?<!\d)(20\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
+
+
+def _date_in(name: str) -> datetime | None:
+    """Return the date that a file's name has, such as inductor_2026-11-22.csv; every copy of a file has it."""
+    for year, _, month, day in _DATE.findall(name):
+        with contextlib.suppress(ValueError):  # digits that are no date
+            return datetime(int(year), int(month), int(day), tzinfo=UTC)
+    return None

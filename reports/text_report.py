@@ -26,8 +26,10 @@ def report_text(run: RunRow, cases: Sequence[CaseRow], *, slowest: int = 5, ever
 def run_facts(run: RunRow) -> str:
     """Return one or two lines: when, which commit, which versions, whether it came to its end."""
     commit = f"commit {run.commit[:12]}{' with local edits' if run.dirty else ''}" if run.commit else "no commit"
-    versions = f"plumbline {run.plumbline}, torch {run.torch}, Python {run.python}, {run.threads} threads"
-    line = one_line(f"run {run.run_id} ({run.utc}), {commit}, {versions}")
+    known = (("plumbline", run.plumbline), ("torch", run.torch), ("Python", run.python))  # not of an imported run
+    versions = [f"{name} {version}" for name, version in known if version]
+    threads = [f"{run.threads} threads"] if run.threads else []
+    line = one_line(", ".join([f"run {run.run_id} ({run.utc})", commit, *versions, *threads]))
     return line if run.complete else f"{line}\nINTERRUPTED: this run did not come to its end; cases are missing"
 
 

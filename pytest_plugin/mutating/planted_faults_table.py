@@ -33,6 +33,8 @@ def score(trials: Sequence[PlantedTrial]) -> tuple[int, int]:
 
 def table_lines(trials: Sequence[PlantedTrial]) -> list[Line]:
     """Return the section as (line, terminal markup) pairs: each fault, the score, what nobody noticed, idle tests."""
+    if not trials:
+        return [("no fault was planted: no test that passes runs compiled code", {"yellow": True})]
     counted = [trial for trial in trials if trial.effect]
     with_effect = dict.fromkeys(trial.fault for trial in counted)
     without = [fault for fault in dict.fromkeys(trial.fault for trial in trials) if fault not in with_effect]

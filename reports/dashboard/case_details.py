@@ -67,7 +67,7 @@ _MARK_PLACES = {mark.letter: place for place, mark in enumerate(marks_shown())}
 
 
 def _facts(case: CaseRow) -> Iterable[tuple[str, str]]:
-    yield "margin (1 is the limit)", margin_text(case.margin) or "0"
+    yield "margin (1 is the limit)", margin_text(case.margin) or ("" if case.failing else "0")
     if case.worst_index is not None or case.error is not None:
         yield "worst element", str(list(case.worst_index)) if case.worst_index is not None else ""
         yield "compiled", _number(case.actual)

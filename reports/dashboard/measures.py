@@ -7,7 +7,7 @@ import numpy
 from ..history import ColumnNight
 from ..strips import value_of_byte
 from .page_data import Measured, MeasureShown
-from .window import Window
+from .window import Window, marks_shown
 
 MOST_GROUPS = 40  # files; of more, the ones with the longest compile times are shown
 
@@ -47,6 +47,13 @@ MEASURES = (
         key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False
     ),
     MeasureShown(
+        key="pass_rate",
+        title="Pass rate",
+        lead="Cases that pass, of all that were judged. One that passed a retry passes; skipped ones are left out.",
+        unit="%",
+        less_is_better=False,
+    ),
+    MeasureShown(
         key="near_limit",
         title="Close margins",
         lead="Passing cases that use more than half of the allowed difference.",
@@ -64,6 +71,7 @@ _OF_COLUMN: dict[str, Callable[[ColumnNight], float | None]] = {
     "breaks": lambda night: night.breaks,
     "recompiles": lambda night: night.recompiles,
     "ops": lambda night: night.ops,
+    "pass_rate": lambda night: _share(night.good, night.cases - night.skipped),
     "near_limit": lambda night: night.near_limit,
 }
 
@@ -89,22 +97,37 @@ def _of_columns(window: Window) -> Iterator[Measured]:
 
 
 def _of_groups(window: Window) -> Iterator[Measured]:
-    """Yield the compile seconds of each test file; a model suite has a file a model, or a class in one."""
+    """Yield compile seconds and pass rate of each test file; a model suite has a file a model, or a class in one."""
     files = [name.split("::")[0] for name in window.names]
     names, group = numpy.unique(numpy.array(files, dtype=str), return_inverse=True)
-    if len(names) < 2 or not window.seconds.any():
+    if len(names) < 2:
         return
     order = numpy.argsort(group, kind="stable")
     starts = numpy.searchsorted(group[order], numpy.arange(len(names)))
-    sums = numpy.add.reduceat(_SECONDS[window.seconds[:, order]], starts, axis=1)  # [night, group, column]
+    sums, passed, judged = (  # [night, group, column]
+        numpy.add.reduceat(table[coded[:, order]], starts, axis=1)
+        for table, coded in ((_SECONDS, window.seconds), (_PASSED, window.marks), (_JUDGED, window.marks))
+    )
     longest = numpy.argsort(-sums[-1].sum(axis=1))[:MOST_GROUPS]
     for position in sorted(int(each) for each in longest):
         for column in range(len(window.columns)):
-            values = tuple(_rounded(float(value)) if value else None for value in sums[:, position, column])
-            yield Measured(measure="compile_seconds", column=column, group=str(names[position]), values=values)
+            at = (slice(None), position, column)
+            seconds = tuple(_rounded(float(value)) if value else None for value in sums[at])
+            rates = tuple(_rounded(_share(*map(int, pair))) for pair in zip(passed[at], judged[at], strict=True))
+            for measure, values in (("compile_seconds", seconds), ("pass_rate", rates)):
+                yield Measured(measure=measure, column=column, group=str(names[position]), values=values)
 
 
 _SECONDS = numpy.array([value_of_byte(byte) if byte < 255 else 0.0 for byte in range(256)], dtype=numpy.float32)
+
+_NOT_JUDGED = " -x"  # letters: absent, skipped, and failing as its mark says
+_JUDGED = numpy.array([mark.letter not in _NOT_JUDGED for mark in marks_shown()], dtype=numpy.int64)
+_PASSED = _JUDGED * numpy.array([not mark.failing for mark in marks_shown()], dtype=numpy.int64)
+
+
+def _share(part: int, whole: int) -> float | None:
+    """Return a share in percent."""
+    return 100 * part / whole if whole else None
 
 
 def _rounded(value: float | None) -> float | None:

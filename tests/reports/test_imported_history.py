@@ -77,6 +77,24 @@ def test_a_table_of_benchmarks_is_a_run(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "utc"),
+    [
+        ("inductor_2026-11-22.csv", "2026-11-22T00:00:00+00:00"),
+        ("20261122-accuracy.csv", "2026-11-22T00:00:00+00:00"),
+        ("accuracy_2026_02_30_2026_03_01.csv", "2026-03-01T00:00:00+00:00"),
+        ("build-1202611220.csv", "1970-01-02T00:00:00+00:00"),
+        ("accuracy.csv", "1970-01-02T00:00:00+00:00"),
+    ],
+)
+def test_a_date_in_the_name_counts_more_than_when_a_copy_was_made(tmp_path, name, utc):
+    file = tmp_path / name
+    file.write_text("name,accuracy\nbert,pass\n")
+    os.utime(file, (86400, 86400))
+    _, (run,), _ = imported(tmp_path, [file], kind="csv")
+    assert run.utc == utc
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "told"),
     [
         ("junit", "<html/>", "<html>"),

@@ -17,6 +17,7 @@ from plumbline.reports.spool import Spool, send_waiting, spool_folders, waiting
 from plumbline.reports.storage.database import DatabaseTrouble
 from plumbline.reports.store import open_store
 from support.made_rows import call_row, case_row, run_row
+from support.postgres_server import running_server, server_binaries
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 TESTS = [f"t.py::test_{n}" for n in range(12)]
@@ -133,6 +134,27 @@ def test_a_server_that_is_not_there_when_the_night_begins(tmp_path):
     text = kept.read_text(encoding="utf-8")
     assert text.count('"case"') == len(TESTS)
     assert "s3cret" not in text + recorder.words()
+
+
+@pytest.mark.skipif(server_binaries() is None, reason="no PostgreSQL server here (no initdb)")
+def test_a_server_that_crashes_in_the_night_and_is_started_again(tmp_path, monkeypatch):
+    pytest.importorskip("psycopg", reason="no driver for PostgreSQL (pip install 'plumbline[postgres]')")
+    monkeypatch.setattr("plumbline.pytest_plugin.recording.result_recorder.STORE_SECONDS", 0.0)  # row by row
+    with running_server() as server:
+        recorder = recorded(server.url, tmp_path, 4, server.end)
+        assert "not stored" in recorder.words()
+        recorder.close()
+        server.start()
+        monkeypatch.setattr("plumbline.reports.spool._alive", lambda pid: False)
+        with open_store(server.url, write=True) as store:
+            before = [case.test for case in store.cases("run-1")]
+            assert before == TESTS[:4]  # what was stored before has outlived the crash
+            for _ in range(2):
+                send_waiting(store, folders(tmp_path))
+                assert [case.test for case in store.cases("run-1")] == TESTS
+            assert len({call.case_id for call in store.calls("run-1")}) == len(store.calls("run-1")) == len(TESTS)
+            assert store.run("run-1").complete
+            assert judge_run(store, "run-1").verdict == "green"
 
 
 FULL = """

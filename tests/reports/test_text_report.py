@@ -35,6 +35,11 @@ def test_a_failure_line_says_what_where_and_which_stage():
         assert part in line
 
 
+def test_what_an_imported_run_does_not_know_is_left_out():
+    run = run_row(plumbline="", torch="2.11", python="", threads=0, commit="")
+    assert report_text(run, []).splitlines()[0] == f"run {run.run_id} ({run.utc}), no commit, torch 2.11"
+
+
 def test_nothing_failing_means_no_failure_table():
     assert failures_table([case_row()]) == ""
     assert "failing" not in report_text(run_row(), [case_row()])

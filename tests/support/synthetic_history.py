@@ -213,19 +213,15 @@ def _cases(
 
 
 def _failing(row: CaseRow, verdict: str, aspect: str, stage: str) -> CaseRow:
-    sentence = "SIGSEGV in the compiled call" if verdict == "CRASH" else "differs by 31.3 units of noise at [3, 17]"
+    told = {"outcome": "failed", "verdict": verdict, "aspect": aspect, "stage": stage or None, "boundary": "Attention"}
+    row = replace(row, user_file="model.py", user_line=88, **told)
+    if verdict == "CRASH":
+        return replace(row, margin=0.0, sentence="SIGSEGV in the compiled call")
     return replace(
         row,
-        outcome="failed",
-        verdict=verdict,
-        margin=31.3 if verdict == "WRONG" else 0.0,
-        aspect=aspect,
-        stage=stage or None,
+        margin=31.3,
         where="output[0]",
-        sentence=sentence,
-        boundary="Attention",
-        user_file="model.py",
-        user_line=88,
+        sentence="differs by 31.3 units of noise at [3, 17]",
         worst_index=(3, 17),
         actual=0.48213,
         eager=0.510021,

@@ -34,7 +34,7 @@ const shortDay = (night) => night.utc.slice(5, 10);
 // A test's name with its folder set back, so that the eye finds what tells it apart.
 function testName(name) {
   const cut = name.lastIndexOf("/", name.indexOf("::") < 0 ? name.length : name.indexOf("::")) + 1;
-  return html("code", { class: "test" }, soft(name.slice(0, cut)), name.slice(cut));
+  return html("code", { class: "test" }, soft(name.slice(0, cut)), breakable(name.slice(cut)));
 }
 
 function badge(mark, title) {
@@ -64,8 +64,13 @@ function facts(pairs) {
   return html("dl", { class: "facts" }, pairs.map(([name, value]) => html("div", null, html("dt", null, name), html("dd", null, value))));
 }
 
+// A name such as compiler:backend or file::test, which may go on in the next line after its colons.
+function breakable(text) {
+  return text.split(/(?<=:)(?!:)/).flatMap((part, i) => (i ? [html("wbr"), part] : [part]));
+}
+
 function table(heads, rows, attributes) {
-  const head = heads.map((text) => html("th", { scope: "col", class: text.startsWith("#") ? "number" : null }, text.replace(/^#/, "")));
+  const head = heads.map((text) => html("th", { scope: "col", class: text.startsWith("#") ? "number" : null }, breakable(text.replace(/^#/, ""))));
   return html("div", { class: "scroll" }, html("table", attributes, html("thead", null, html("tr", null, head)), html("tbody", null, rows)));
 }
 

@@ -11,13 +11,13 @@ function niceTicks(low, high, wanted = 5) {
   return ticks;
 }
 
-function spanOf(lines, { around = null, least = 0 } = {}) {
+function spanOf(lines, { around = null, least = 0, most = Infinity } = {}) {
   const values = lines.flatMap((line) => line.values).filter((value) => value !== null && Number.isFinite(value));
   if (around !== null) values.push(around);
   if (!values.length) return [0, 1];
   let [low, high] = [Math.min(...values), Math.max(...values)];
-  const room = Math.max((high - low) * 0.08, least, Math.abs(high) * 0.02, 1e-9);
-  return [low >= 0 && low < 0.35 * high ? 0 : low - room, high + room];
+  const room = Math.max((high - low) * 0.08, least, most < Infinity ? 0 : Math.abs(high) * 0.02, 1e-9);
+  return [low >= 0 && low < 0.35 * high ? 0 : low - room, Math.min(most, high + room)];
 }
 
 // Labels at the right end, pushed apart so that none covers another.
@@ -41,11 +41,12 @@ function pathOf(values, x, y) {
   return said;
 }
 
-// lines: {name, values, tone}; format turns a value into text; base is a value drawn as a line of its own.
-function lineChart(lines, { format, base = null, least = 0, label, marks = [] }) {
+// lines: {name, values, tone}; format turns a value into text; base is a value drawn as a line of its own; least: what the
+// axis spans beyond the values; most: no value is above it.
+function lineChart(lines, { format, base = null, least = 0, most, label, marks = [] }) {
   const { width, height, left, right, top, bottom } = LINE_ROOM;
   const nights = page.nights;
-  const [low, high] = spanOf(lines, { around: base, least });
+  const [low, high] = spanOf(lines, { around: base, least, most });
   const x = (night) => left + ((night + 0.5) * (width - left - right)) / Math.max(nights.length, 1);
   const y = (value) => top + (height - top - bottom) * (1 - (value - low) / (high - low));
   const grid = niceTicks(low, high).flatMap((tick) => [
@@ -92,5 +93,5 @@ function lineChart(lines, { format, base = null, least = 0, label, marks = [] })
     event.preventDefault();
     read((at = Math.max(0, Math.min(nights.length - 1, at + step))));
   });
-  return html("figure", null, picture, reading);
+  return html("figure", null, html("div", { class: "newest-first" }, picture), reading);
 }

@@ -18,9 +18,9 @@ async function viewFault() {
     html("h2", null, "What changed on that night"),
     fault.since <= 0 ? nothing("It began before the nights shown.") : versions.length ? table(["part", "before", "since"], versions.map(([part, then, now]) => html("tr", null, html("th", { scope: "row" }, part), html("td", null, code(then || "unknown")), html("td", null, code(now || "unknown"))))) : nothing("Nothing that is recorded: not plumbline, torch, your code or the machine."),
     fault.since > 0 ? html("p", null, link({ view: "runs", left: page.nights[fault.since - 1].run_id, right: page.nights[fault.since].run_id }, "the two nights side by side")) : null,
-    fault.worst ? [html("h2", null, "The worst case"), detailCard(fault.worst, true)] : null,
+    fault.worst ? [html("h2", null, "The worst case"), detailCard({ ...fault.worst, command: "" }, true)] : null,
     html("h2", null, counted(fault.tests.length, "test")),
-    table(["test", ...fault.columns.map((k) => page.columns[k]), "nights"], rows),
+    table(["test", ...fault.columns.map((k) => page.columns[k]), "nights"], rows, { class: "cases" }),
     fault.tests.length > 500 ? soft(`and ${counted(fault.tests.length - 500, "more test")}; the map shows all`) : null,
   ];
 }

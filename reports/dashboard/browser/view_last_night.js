@@ -9,7 +9,7 @@ function viewLastNight() {
   return [
     banner(),
     whatChanged(),
-    html("figure", { class: "card plain-card" }, html("figcaption", null, html("b", null, "Failures"), soft(` of ${counted(page.nights.length, "night")}; a bar opens that night beside the last one`)), nightBars(page.nights), barLegend()),
+    html("figure", { class: "card plain-card" }, html("figcaption", null, html("b", null, "Failures"), soft(` of ${counted(page.nights.length, "night")}; a bar opens that night beside the last one`)), html("div", { class: "newest-first" }, nightBars(page.nights)), barLegend()),
     fresh.length ? [html("h2", null, "New last night"), fresh.map(faultCard)] : null,
     html("div", { class: "two" }, drifting(), renames()),
     old.length ? [html("h2", null, "Still wrong"), old.map(faultCard)] : null,

@@ -12,7 +12,8 @@ async function viewRuns() {
   const options = page.nights.map((night, n) => [night.run_id, `${dayOf(night)}${n === page.nights.length - 1 ? " (last night)" : n === page.green ? " (last green)" : night.void ? " (void)" : ""}`]).reverse();
   const found = differences(history, left, right);
   const parts = Object.keys(page.nights[right].versions);
-  const row = (name, a, b) => html("tr", { class: a === b ? "" : "changed" }, html("th", { scope: "row" }, name), html("td", null, String(a ?? "")), html("td", null, String(b ?? "")));
+  const shown = (value) => (typeof value === "number" ? value.toLocaleString("en") : value || "");
+  const row = (name, a, b) => html("tr", { class: a === b ? "" : "changed" }, html("th", { scope: "row" }, name), html("td", null, shown(a)), html("td", null, shown(b)));
   const [a, b] = [page.nights[left], page.nights[right]];
   return [
     html("h1", null, "Two runs side by side"),

@@ -3,6 +3,7 @@
 const WITH_UNIT = {
   s: (value) => (value >= 100 ? `${Math.round(value).toLocaleString("en")} s` : value >= 1 ? `${Number(value.toPrecision(3))} s` : `${Number((1000 * value).toPrecision(3))} ms`),
   x: (value) => `${value.toFixed(2)} ×`,
+  "%": (value) => `${(Math.floor(value * 100 + 1e-6) / 100).toFixed(2)} %`,
   MB: (value) => `${Math.round(value).toLocaleString("en")} MB`,
   "": (value) => Number(value.toPrecision(4)).toLocaleString("en"),
 };
@@ -30,7 +31,7 @@ function viewSpeed() {
       split === "column" ? null : choice("column", "column", columns.map((k) => [String(k), page.columns[k]]), String(column), set("column")),
       split !== "group" && groups.length > 1 ? choice("group", "model or file", groups.map((name) => [name, name || "all of them"]), group, set("group")) : null),
     html("p", { class: "lead" }, measure.lead),
-    lineChart(lines, { format, base: measure.unit === "x" ? 1 : null, least: measure.unit === "x" ? 0.03 : 0, label: measure.title, marks: driftMarks(measure) }),
+    lineChart(lines, { format, base: measure.unit === "x" ? 1 : null, least: { x: 0.03, "%": 0.1 }[measure.unit] || 0, most: measure.unit === "%" ? 100 : Infinity, label: measure.title, marks: driftMarks(measure) }),
     speedDrifts(measure),
     speedTable(lines, measure, format),
   ];
@@ -68,15 +69,21 @@ function medianOf(values) {
   return sorted.length ? sorted[Math.floor(sorted.length / 2)] : null;
 }
 
+// A piece of the line, with its dash.
+function swatch(tone) {
+  return svg("svg", { class: "swatch", width: 24, height: 8, viewBox: "0 0 24 8", "aria-hidden": "true" }, svg("path", { class: `line ${tone}`, d: "M0,4H24" }));
+}
+
 function speedTable(lines, measure, format) {
   const rows = lines.map((line) => {
     const last = line.values.findLast((value) => value !== null) ?? null;
     const usual = medianOf(line.values.slice(0, 20));
-    const change = usual && last !== null ? last / usual - 1 : null;
-    const worse = change !== null && Math.abs(change) >= 0.05 && change > 0 === measure.less_is_better;
-    return html("tr", null, html("th", { scope: "row" }, html("i", { class: `swatch ${line.tone}` }), line.name),
+    const share = measure.unit === "%"; // of which a difference is told in points: of them, a few cases count
+    const change = usual && last !== null ? (share ? (last - usual) / 100 : last / usual - 1) : null;
+    const worse = change !== null && Math.abs(change) >= (share ? 1e-4 : 0.05) && change > 0 === measure.less_is_better;
+    return html("tr", null, html("th", { scope: "row" }, swatch(line.tone), line.name),
       html("td", { class: "number" }, last === null ? "–" : format(last)), html("td", { class: "number" }, usual === null ? "–" : format(usual)),
-      html("td", { class: `number${worse ? " hot" : ""}` }, change === null ? "–" : `${change > 0 ? "+" : ""}${(100 * change).toFixed(1)} %`));
+      html("td", { class: `number${worse ? " hot" : ""}` }, change === null ? "–" : `${change > 0 ? "+" : ""}${(100 * change).toFixed(share ? 2 : 1)} ${share ? "points" : "%"}`));
   });
   return table(["line", "#last night", "#median of the first 20 nights", "#change"], rows, { class: "fit" });
 }

@@ -26,7 +26,7 @@ function testRow(history, test, column, k) {
   const night = history.nights - 1;
   const open = (at) => go({ view: "runs", left: page.nights[at].run_id });
   return html("tr", null, html("th", { scope: "row" }, column), html("td", null, badge(page.marks[history.mark(test, k, night)]), soft(` ${page.marks[history.mark(test, k, night)].word.toLowerCase()}`)),
-    html("td", { class: "number" }, marginText(history.margin(test, k, night)) || "0"),
+    html("td", { class: "number" }, marginText(history.margin(test, k, night)) || (history.fails(test, k, night) ? "–" : "0")),
     html("td", null, strip(history.letters(test, k), { step: 6, label: `${column}, night by night`, follow: open })),
     html("td", null, marginLine(history, test, k)));
 }

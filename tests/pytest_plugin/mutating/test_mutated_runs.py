@@ -76,6 +76,18 @@ def test_too_low_a_score_fails_the_run(runs: PluginRuns) -> None:
     assert mutated(runs, *chosen, "--compile-mutate-score=0.5").ret == pytest.ExitCode.TESTS_FAILED
 
 
+def test_a_suite_that_compiles_nothing_has_no_score(runs: PluginRuns) -> None:
+    chosen = ("--compile-mutate=scale,dtype", "-k", "of_nothing")
+    result = mutated(runs, *chosen)
+    result.stdout.fnmatch_lines(
+        ["*= planted faults =*", "no fault was planted: no test that passes runs compiled code"]
+    )
+    assert result.ret == pytest.ExitCode.OK
+    assert mutated(runs, *chosen, "--compile-mutate-score=0.5").ret == pytest.ExitCode.TESTS_FAILED
+    nothing_changed = ("--compile-mutate=integer", "-k", "shape", "--compile-mutate-score=0.5")
+    assert mutated(runs, *nothing_changed).ret == pytest.ExitCode.TESTS_FAILED
+
+
 def test_unknown_faults_and_shares_are_one_line(runs: PluginRuns) -> None:
     result = mutated(runs, "--compile-mutate=scael")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

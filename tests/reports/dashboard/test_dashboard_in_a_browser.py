@@ -152,6 +152,28 @@ def test_speed_follows_its_choices(tab, place):
     assert [row.split("\t")[0] for row in tab.texts("tbody tr")] == ["test_conv.py", "test_norm.py"]
 
 
+def test_lines_of_one_colour_are_told_apart_by_their_dash(tab, place):
+    tab.open(place + "#view=speed&measure=compile_seconds", "speed")
+    dash = "[...document.querySelectorAll('.swatch path')].map((each) => getComputedStyle(each))"
+    drawn = tab.ask(f"{dash}.map((each) => each.stroke + each.strokeDasharray)")
+    assert len(drawn) == len(set(drawn)) == 6
+
+
+def test_a_narrow_window_shows_the_newest_nights_at_a_size_to_read(tab, place):
+    tab.size(420, 800)
+    try:
+        tab.open(place)
+        newest = "[...document.querySelectorAll('.bars .bar')].at(-1).getBoundingClientRect()"
+        left, right, width = tab.ask(f"(({{left, right, width}}) => [left, right, width])({newest})")
+        assert 0 < left < right <= 420
+        assert width > 8
+        rows = "[...document.querySelectorAll('.tiles > div')].map((each) => each.getBoundingClientRect())"
+        assert len(tab.ask(f"[...new Set({rows}.map((each) => Math.round(each.top)))]")) == 2
+        assert len(tab.ask(f"[...new Set({rows}.map((each) => Math.round(each.left)))]")) == 3
+    finally:
+        tab.size(1300, 900)
+
+
 def test_the_theme_turns_and_stays(tab, place):
     tab.open(place)
     ground = "getComputedStyle(document.body).backgroundColor"

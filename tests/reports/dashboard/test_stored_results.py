@@ -1,5 +1,6 @@
 """The page of a database: what was planted in its history is on it, under the right suspect, and can be reached."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -118,6 +119,26 @@ def test_measures_have_a_value_a_night(made):
         assert sum(line.values[-1] for line in parts if line.column == column) == pytest.approx(value, rel=0.05)
 
 
+def test_the_pass_rate_is_that_of_what_was_judged(made):
+    rates = {(line.column, line.group): line.values for line in made.page.measured if line.measure == "pass_rate"}
+    wrong = [each for each in open_regressions(made.planted) if "plumbline:inductor" in each.columns]
+    column = made.page.columns.index("plumbline:inductor")
+    tests = sum(len(each.tests) for each in wrong)
+    assert rates[column, ""][-1] == pytest.approx(100 * (1 - tests / TESTS), abs=0.01)
+    assert rates[column, ""][0] == 100
+    files = Counter(made.planted.name(test, NIGHTS - 1).split("::")[0] for each in wrong for test in each.tests)
+    file, count = files.most_common(1)[0]
+    of_file = sum(made.planted.name(test, NIGHTS - 1).startswith(file) for test in range(TESTS))
+    assert rates[column, file][-1] == pytest.approx(100 * (1 - count / of_file), abs=0.01)
+
+
+def test_a_case_that_crashed_has_no_margin(made):
+    crashed = next(each for each in made.planted.regressions if each.verdict == "CRASH")
+    details = StoredResults(made.store).test(PageQuery(), made.planted.name(crashed.tests[0], NIGHTS - 1))
+    assert details
+    assert all("margin" not in name for detail in details for name, _ in detail.facts)
+
+
 def test_one_test_has_its_failures_newest_first(made):
     each = open_regressions(made.planted)[2]
     name = made.planted.name(each.tests[0], NIGHTS - 1)
@@ -162,11 +183,18 @@ def test_a_reader_finds_every_planted_regression_from_the_first_page(made, tmp_p
             tab.wait("document.documentElement.dataset.ready === 'fault'")
             suspect = tab.text(".suspect").removeprefix("suspect: ")
             tests = set(tab.texts("tr[data-open] th"))
+            width = "document.querySelector('tr[data-open] th').getBoundingClientRect().width"
+            assert tab.ask(width) >= 300  # beside six columns, too, the name of a test has room
+            assert len(tab.texts(".command")) == 1
             tab.click("tr[data-open] a")
             tab.wait("document.documentElement.dataset.ready === 'test'")
             assert tab.text("h1") in tests
             assert tab.texts(".command")
             found.append((suspect, tests))
+        tab.open((tmp_path / "index.html").as_uri() + "#view=speed&measure=pass_rate", "speed")
+        scale = "[...document.querySelectorAll('.lines > text[text-anchor=end]')].map((each) => each.textContent)"
+        assert max(float(text.removesuffix(" %")) for text in tab.ask(scale) if text.endswith("%")) == 100
+        assert any(" points" in row for row in tab.texts("tbody tr"))
         planted = [
             (each.suspect, {made.planted.name(test, NIGHTS - 1) for test in each.tests})
             for each in open_regressions(made.planted)
