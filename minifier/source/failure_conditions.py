@@ -33,12 +33,17 @@ class FailureConditions:
     rate: float = 1.0
 
 
-def find_conditions(ask: Ask, settings: SourceSettings) -> FailureConditions | None:
-    """Return the conditions under which a program fails, None when it does not.
+def first_settings(settings: SourceSettings) -> SourceSettings:
+    """Return those of the first run.
 
     Gradients are judged last: of a large model they take most of the time, and most failures show without them.
     """
-    first = ask(replace(settings, gradients=False))
+    return replace(settings, gradients=False)
+
+
+def find_conditions(ask: Ask, settings: SourceSettings, first: RunReport | None = None) -> FailureConditions | None:
+    """Return the conditions under which a program fails, None when it does not.  first: of the first run, if it was."""
+    first = first or ask(first_settings(settings))
     if first.signature is None and not first.own_error:
         first = ask(settings)
     if first.own_error:
