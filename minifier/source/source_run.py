@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from plumbline.oracle.harness.boundary_function import set_inside
 from plumbline.oracle.harness.compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 from plumbline.oracle.harness.session import JudgeSession
 from plumbline.oracle.judge_options import JudgeOptions
@@ -24,6 +25,7 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..cases.failing_calls import FailureFound, options_for
 from ..failure_signature import FailureSignature, finding_signature, signature_of
+from .child_calls import ChildCall, child_calls
 from .inlining import can_be_copied
 
 STORM = "recompiles"
@@ -39,6 +41,7 @@ class SourceSettings:
     compiler, backend: under test.  seed: of every random generator.  folder: where the program's own modules are.
     threads: of torch's kernels, None as the machine has them.  seconds: until a run is called a hang.
     memory: bytes that one run may have.  sought: a failure to pass others by for.  trace: note the lines that run.
+    children: run what is compiled once, for the calls of its children, and judge nothing.
     gradients: judge them too where no failure is sought.
     warm: the run finds the caches on disk as an equal run before it left them; else they are empty.
     repeat: runs of one candidate, until one fails.  preload: modules that the warm process imports once.
@@ -53,6 +56,7 @@ class SourceSettings:
     memory: int = 0
     sought: FailureSignature | None = None
     trace: bool = False
+    children: bool = False
     gradients: bool = True
     warm: bool = False
     repeat: int = 1
@@ -66,6 +70,7 @@ class RunReport:
     sentence: what fails, or why nothing does.  own_error: the program fails without any compiler.
     line: of the failing call.  lines: those that ran, where they were traced.  calls: judged.
     imported: modules of installed packages that the run loaded, in their order.
+    children: calls of the children of the compiled module, where they were asked for.
     """
 
     signature: FailureSignature | None
@@ -75,6 +80,7 @@ class RunReport:
     lines: frozenset[int] = field(default=frozenset())
     calls: int = 0
     imported: tuple[str, ...] = ()
+    children: tuple[ChildCall, ...] = ()
 
 
 class CompiledMark:
@@ -145,6 +151,8 @@ class SourceSession(JudgeSession):
         self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Judge one call, whether or not it is like an earlier one."""
+        if self.settings.children:
+            self._end_with_children(target, args, kwargs)
         for boundary in self._boundaries.values():
             boundary.signatures.clear()
         count = len(self.calls)
@@ -158,6 +166,13 @@ class SourceSession(JudgeSession):
         if internal is not None:
             self._end_with(internal)
         return result
+
+    def _end_with_children(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.inside = True
+        set_inside(True)
+        children = child_calls(target, args, kwargs) if isinstance(target, torch.nn.Module) else ()
+        self.found = RunReport(None, "not judged", children=children)
+        raise FailureFound
 
     def _note(self, verdict: Verdict, line: int) -> None:
         if not verdict.failed:
