@@ -63,12 +63,13 @@ class DoesNotReproduce(PlumblineError):
 
 @dataclass(frozen=True, slots=True)
 class SourceResult:
-    """The end of it.  lines: of the script's program.  operators: zero, nothing is counted here."""
+    """The end of it.  culprit: a sentence on the part of the compiler at fault; empty where it is not known."""
 
     path: Path
     reduction: SourceReduction
     stage: str
     sentence: str
+    culprit: str = ""
 
 
 def minify_source(program: Program, origin: str, options: SourceOptions, progress: Progress) -> SourceResult:
@@ -258,4 +259,4 @@ def _written(
         f"REPRODUCES {proof.count}/{options.proofs}: {reduction.lines_before} -> {len(reduction.case)} lines in "
         f"{reduction.queries} runs{limit}, stage {options.compiler}:{stage}, {sort}: {options.out}"
     )
-    return SourceResult(options.out, reduction, stage, sentence)
+    return SourceResult(options.out, reduction, stage, sentence, culprit)
