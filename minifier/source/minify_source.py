@@ -15,9 +15,10 @@ from ..engines.engine_places import find_engine
 from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
 from ..repro.proof import ScriptFile, prove
-from .failure_conditions import FailureConditions, find_conditions, first_settings
+from .failure_conditions import FailureConditions, asked_again, find_conditions, first_report
 from .program_of_test import Program
 from .source_case import SourceCase, source_case
+from .source_passes import with_small_numbers
 from .source_reduction import SourceReduction, reduce_source
 from .source_run import RunReport, SourceSettings, is_of_package
 from .source_script import SourceHistory, source_script
@@ -108,7 +109,9 @@ def _minified(
     started = time.monotonic()
     places = find_engine(options.engine) if options.engine else contextlib.nullcontext()
     with WarmProcess() as warm, places as engine:
-        first = warm.ask(case.text, first_settings(settings))
+        first = first_report(lambda chosen: warm.ask(case.text, chosen), settings)
+        if options.level > 1:
+            case, first = made_small(case, first, warm, settings)
         if loaded is not None:
             settings, first = preloaded(case, first, warm, settings)
             loaded += settings.preload
@@ -153,6 +156,21 @@ def _script_seconds(signature: FailureSignature) -> float:
     return 30.0 if signature.hangs else 600.0
 
 
+def made_small(
+    case: SourceCase, first: RunReport, warm: WarmProcess, settings: SourceSettings
+) -> tuple[SourceCase, RunReport]:
+    """Return a program with 2 in the place of its large whole numbers, and its report, where it fails in the same way.
+
+    A model of a thousand layers is then run once, before conditions are looked for, and not ten times.  A hang is as
+    long in a small program.
+    """
+    small = with_small_numbers(case)
+    if small is None or first.signature is None or first.signature.hangs:
+        return case, first
+    report = warm.ask(small.text, asked_again(settings, first))
+    return (small, report) if _alike(report, first) else (case, first)
+
+
 def preloaded(
     case: SourceCase, first: RunReport, warm: WarmProcess, settings: SourceSettings
 ) -> tuple[SourceSettings, RunReport]:
@@ -164,7 +182,7 @@ def preloaded(
     if not first.imported:
         return replace(settings, preload=installed_packages(case, Path(settings.folder))), first
     chosen = replace(settings, preload=first.imported)
-    report = warm.ask(case.text, first_settings(chosen))
+    report = warm.ask(case.text, asked_again(chosen, first))
     if _alike(report, first):
         return chosen, report
     warm.close()  # the next question starts a process without them

@@ -8,6 +8,7 @@ from plumbline.minifier.source.minify_source import (
     DoesNotReproduce,
     SourceOptions,
     installed_packages,
+    made_small,
     minify_source,
     preloaded,
 )
@@ -78,6 +79,25 @@ def test_what_a_run_imported_is_loaded_beforehand_unless_the_failure_goes(signat
         assert (chosen.preload, first, warm.closed) == (LOADED.imported, warm.answer, False)
     else:
         assert (chosen.preload, first, warm.closed) == ((), LOADED, True)
+
+
+LAYERS = source_case("build(layers=400, width=8)")
+
+
+@pytest.mark.parametrize(("signature", "number"), [(WRONG, 2), (OTHER, 400), (None, 400)])
+def test_a_large_program_is_run_once_where_a_small_one_fails_too(signature, number):
+    """Finding its conditions takes five runs and more, each of which compiles all of its layers."""
+    settings = SourceSettings(compiler="plumbline", backend="inductor")
+    case, first = made_small(LAYERS, LOADED, Warm(RunReport(signature, "small")), settings)
+    assert case.text == f"build(layers={number}, width=8)\n"
+    assert first.sentence == ("small" if number == 2 else "wrong")
+
+
+def test_what_does_not_fail_is_not_made_small():
+    warm = Warm(None)
+    good = RunReport(None, "fine")
+    assert made_small(LAYERS, good, warm, SourceSettings(compiler="x", backend="y")) == (LAYERS, good)
+    assert warm.asked == []
 
 
 def test_a_process_that_died_has_its_imports_in_its_text():
