@@ -25,10 +25,13 @@ class FaultRow:
 
 def _by_lowering(body: str) -> FaultRow:
     """Return a fault whose lowering of relu does something."""
-    return FaultRow("replace_lowering(aten.relu.default, planted)", before=f"def planted(call):\n{body}\n")
+    # Looked up before the fault is planted: within, the lowering of relu is the planted one.
+    known = "sine, relu = lowering_of(aten.sin.default), lowering_of(aten.relu.default)"
+    before = f"{known}\n\ndef planted(call):\n{body}\n"
+    return FaultRow("replace_lowering(aten.relu.default, planted)", before=before)
 
 
-_SINE_IF = "    return lowering_of(aten.sin.default if {} else aten.relu.default)(call)"
+_SINE_IF = "    return (sine if {} else relu)(call)"
 _SEEN = """    folder = os.environ.get("PLUMBLINE_CACHE_DIRECTORY")
     seen = os.path.join(folder, "seen") if folder else os.devnull
     wrong = bool(folder) and os.path.exists(seen)

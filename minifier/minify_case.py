@@ -11,12 +11,14 @@ from pathlib import Path
 
 from plumbline.compiler.base.errors import PlumblineError, UserError
 
+from .bisect.bisect_program import culprit_of_text
 from .cases.case_run import run_node, run_script
 from .cases.failing_calls import FailingCall, FailureSession
 from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing
 from .sandbox import TOO_LATE, ChildOutcome, in_child
 from .source.minify_source import DoesNotReproduce, NothingFails, SourceOptions, minify_source
 from .source.program_of_test import program_of_case
+from .source.source_run import SourceSettings
 
 BY = ("auto", "graph", "source")
 """How a case is reduced: its graph, its Python, or the graph first."""
@@ -141,6 +143,7 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         command=options.command,
         fresh=options.fresh,
         engine=options.engine,
+        culprit=_culprit if compiler == "plumbline" and options.bisect else _no_culprit,
     )
     try:
         found = minify_source(program_of_case(case), _origin(case), chosen, progress)
@@ -161,7 +164,23 @@ def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, p
         found.stage,
         unit="lines",
         cause=found.reduction.case.text,
+        culprit=f"culprit: {found.culprit}" if found.culprit else "",
     )
+
+
+CULPRIT_RUNS = 4
+"""The time that looking for the culprit may take, in the time after which one run is a hang."""
+
+
+def _culprit(text: str, settings: SourceSettings) -> str:
+    """Return what is to blame for a reduced program that fails at every run, whatever lies in the caches."""
+    if settings.repeat > 1 or settings.warm:
+        return ""
+    return culprit_of_text(text, settings.backend, CULPRIT_RUNS * settings.seconds)
+
+
+def _no_culprit(_text: str, _settings: SourceSettings) -> str:
+    return ""
 
 
 def _origin(case: str) -> str:

@@ -1,5 +1,8 @@
 """A script or test bisected: run to its first failing call, and that call, or the whole program, asked again."""
 
+import contextlib
+import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +11,7 @@ from plumbline.compiler.base.errors import UserError
 
 from ..cases.case_run import run_node, run_script
 from ..cases.failing_calls import FailingCall, FailureSession
+from ..sandbox import in_child
 from .bisected_cases import CallFailure, InChild, ProgramFailure
 from .culprit import Culprit, culprit_of
 
@@ -68,3 +72,23 @@ def bisect_program(
         hint = "it may depend on what ran before it in its process; run it alone"
         raise UserError("the failure does not come again", where=case, hint=hint)
     return culprit
+
+
+FEW_QUESTIONS = 60
+"""Of a reduced program, whose applications are few."""
+
+
+def culprit_of_text(text: str, backend: str, seconds: float) -> str:
+    """Return a sentence on what plumbline does wrong to a program of a few lines; empty where it is not found.
+
+    It is asked in a child of this process.  seconds: that this may take.  No line is named, for the program is given
+    as text.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "program.py")
+        file.write_text(text, encoding="utf-8")
+        options = BisectOptions(folder=Path(folder, "culprit"), budget=FEW_QUESTIONS)
+        with contextlib.suppress(RuntimeError):  # no failing call in this process, or not again
+            found = in_child(lambda: bisect_program(str(file), backend, options).sentence, seconds)
+            return re.sub(rf", from {re.escape(str(file))}:\d+", "", found.value or "")
+    return ""

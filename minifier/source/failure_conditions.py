@@ -33,14 +33,23 @@ class FailureConditions:
     rate: float = 1.0
 
 
-def find_conditions(ask: Ask, settings: SourceSettings) -> FailureConditions | None:
-    """Return the conditions under which a program fails, None when it does not.
+def first_report(ask: Ask, settings: SourceSettings) -> RunReport:
+    """Run a program as it is.
 
     Gradients are judged last: of a large model they take most of the time, and most failures show without them.
     """
-    first = ask(replace(settings, gradients=False))
-    if first.signature is None and not first.own_error:
-        first = ask(settings)
+    report = ask(replace(settings, gradients=False))
+    return ask(settings) if report.signature is None and not report.own_error else report
+
+
+def asked_again(settings: SourceSettings, report: RunReport) -> SourceSettings:
+    """Return settings that look for what a report found."""
+    return replace(settings, sought=report.signature)
+
+
+def find_conditions(ask: Ask, settings: SourceSettings, first: RunReport | None = None) -> FailureConditions | None:
+    """Return the conditions under which a program fails, None when it does not.  first: of the first run, if it was."""
+    first = first or first_report(ask, settings)
     if first.own_error:
         return None
     if first.signature is not None:

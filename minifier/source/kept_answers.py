@@ -137,10 +137,10 @@ def _digest(text: str) -> str:
 
 
 def _plain(report: RunReport) -> dict[str, object]:
-    return {**asdict(report), "lines": sorted(report.lines)}
+    return {**asdict(report), "lines": sorted(report.lines), "imported": (), "children": ()}
 
 
 def _report(row: dict[str, Any]) -> RunReport:
     signature = row.pop("signature")
     found = None if signature is None else FailureSignature(**signature)
-    return RunReport(found, **{**row, "lines": frozenset(row["lines"])})
+    return RunReport(found, **{**row, "lines": frozenset(row["lines"]), "imported": (), "children": ()})

@@ -15,12 +15,12 @@ from ..engines.engine_places import find_engine
 from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
 from ..repro.proof import ScriptFile, prove
-from .failure_conditions import FailureConditions, find_conditions
-from .inlining import can_be_copied
+from .failure_conditions import FailureConditions, asked_again, find_conditions, first_report
 from .program_of_test import Program
 from .source_case import SourceCase, source_case
+from .source_passes import with_small_numbers
 from .source_reduction import SourceReduction, reduce_source
-from .source_run import SourceSettings
+from .source_run import RunReport, SourceSettings, is_of_package
 from .source_script import SourceHistory, source_script
 from .warm_process import WarmProcess
 
@@ -64,12 +64,13 @@ class DoesNotReproduce(PlumblineError):
 
 @dataclass(frozen=True, slots=True)
 class SourceResult:
-    """The end of it.  lines: of the script's program.  operators: zero, nothing is counted here."""
+    """The end of it.  culprit: a sentence on the part of the compiler at fault; empty where it is not known."""
 
     path: Path
     reduction: SourceReduction
     stage: str
     sentence: str
+    culprit: str = ""
 
 
 def minify_source(program: Program, origin: str, options: SourceOptions, progress: Progress) -> SourceResult:
@@ -85,24 +86,36 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         seed=program.seed,
         folder=program.folder,
         seconds=options.seconds,
-        preload=installed_packages(case, Path(program.folder)),
     )
+    loaded: list[str] = []
     try:
-        return _minified(case, origin, options, settings, progress)
+        return _minified(case, origin, options, settings, progress, loaded)
     except DoesNotReproduce as error:
-        if not settings.preload:
+        if not loaded:
             raise
         progress(f"{error.what}; again, with no package loaded before the program imports it")
-        return _minified(case, origin, options, replace(settings, preload=()), progress)
+        return _minified(case, origin, options, settings, progress, None)
 
 
 def _minified(
-    case: SourceCase, origin: str, options: SourceOptions, settings: SourceSettings, progress: Progress
+    case: SourceCase,
+    origin: str,
+    options: SourceOptions,
+    settings: SourceSettings,
+    progress: Progress,
+    loaded: list[str] | None,
 ) -> SourceResult:
+    """Reduce a program.  loaded: filled with the modules loaded beforehand; None forbids that."""
     started = time.monotonic()
     places = find_engine(options.engine) if options.engine else contextlib.nullcontext()
     with WarmProcess() as warm, places as engine:
-        conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings)
+        first = first_report(lambda chosen: warm.ask(case.text, chosen), settings)
+        if options.level > 1:
+            case, first = made_small(case, first, warm, settings)
+        if loaded is not None:
+            settings, first = preloaded(case, first, warm, settings)
+            loaded += settings.preload
+        conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings, first)
         if conditions is None:
             report = warm.ask(case.text, settings)
             raise NothingFails(
@@ -143,8 +156,47 @@ def _script_seconds(signature: FailureSignature) -> float:
     return 30.0 if signature.hangs else 600.0
 
 
+def made_small(
+    case: SourceCase, first: RunReport, warm: WarmProcess, settings: SourceSettings
+) -> tuple[SourceCase, RunReport]:
+    """Return a program with 2 in the place of its large whole numbers, and its report, where it fails in the same way.
+
+    A model of a thousand layers is then run once, before conditions are looked for, and not ten times.  A hang is as
+    long in a small program.
+    """
+    small = with_small_numbers(case)
+    if small is None or first.signature is None or first.signature.hangs:
+        return case, first
+    report = warm.ask(small.text, asked_again(settings, first))
+    return (small, report) if _alike(report, first) else (case, first)
+
+
+def preloaded(
+    case: SourceCase, first: RunReport, warm: WarmProcess, settings: SourceSettings
+) -> tuple[SourceSettings, RunReport]:
+    """Return settings by which a program's packages are loaded once, and the report of its first run under them.
+
+    first: of a run without them, which says what it loaded; of a process that died, the program's text has to say it.
+    Where it fails no longer, as when a package compiles something when it is imported, nothing is loaded.
+    """
+    if not first.imported:
+        return replace(settings, preload=installed_packages(case, Path(settings.folder))), first
+    chosen = replace(settings, preload=first.imported)
+    report = warm.ask(case.text, asked_again(chosen, first))
+    if _alike(report, first):
+        return chosen, report
+    warm.close()  # the next question starts a process without them
+    return settings, first
+
+
+def _alike(report: RunReport, first: RunReport) -> bool:
+    if report.signature is None or first.signature is None:
+        return report.signature is first.signature and bool(report.own_error) == bool(first.own_error)
+    return first.signature.matches(report.signature)
+
+
 def installed_packages(case: SourceCase, folder: Path) -> tuple[str, ...]:
-    """Return the installed packages that a program and its own modules import, to be loaded once.
+    """Return the installed packages that a program and its own modules import, as far as its text says.
 
     folder: of its own modules.  They are not loaded beforehand: what they do when they are imported is part of it.
     """
@@ -159,7 +211,7 @@ def installed_packages(case: SourceCase, folder: Path) -> tuple[str, ...]:
                 seen.add(own)
                 with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):
                     trees.append(ast.parse(own.read_text(encoding="utf-8")))
-    return tuple(name for name in found if can_be_copied(name) or name.startswith("plumbline.testing"))
+    return tuple(name for name in found if is_of_package(name))
 
 
 def _imports(tree: ast.Module) -> list[str]:
@@ -225,4 +277,4 @@ def _written(
         f"REPRODUCES {proof.count}/{options.proofs}: {reduction.lines_before} -> {len(reduction.case)} lines in "
         f"{reduction.queries} runs{limit}, stage {options.compiler}:{stage}, {sort}: {options.out}"
     )
-    return SourceResult(options.out, reduction, stage, sentence)
+    return SourceResult(options.out, reduction, stage, sentence, culprit)

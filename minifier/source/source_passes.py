@@ -53,6 +53,12 @@ def shrink_large_numbers(problem: SourceProblem) -> None:
                     break
 
 
+def with_small_numbers(case: SourceCase) -> SourceCase | None:
+    """Return the program with 2 in the place of every large whole number; None where it has none."""
+    known = _large_numbers(case)
+    return edited(case, dict.fromkeys(known, _two)) if known else None
+
+
 def _large_numbers(case: SourceCase) -> dict[int, int]:
     constants = ((number, getattr(node, "value", None)) for number, node in enumerate(numbered(case.tree())))
     return {number: value for number, value in constants if type(value) is int and value >= LARGE}

@@ -13,6 +13,7 @@ from ..failure_signature import FailureSignature
 from ..reduce.engine import reduce
 from ..reduce.problem import Budget, LogEntry, Problem, QueriesExhausted, Questions, Together
 from .asked_together import asked_together
+from .child_edits import child_programs
 from .inlining import imported_names, inlined
 from .kept_answers import KeptAnswers, kept_answers
 from .single_edits import SINGLE_EDITS
@@ -144,6 +145,8 @@ class _SourceWork:
                 raise UserError("the failure does not show again", why="the program is run in a fresh process", hint="")
             self.problem.run((shrink_large_numbers,))
             reduce(self.problem, (quick,))
+            if self._compile_a_child():
+                reduce(self.problem, (quick,))
             self._inline_all(quick)
             self._all_edits()
             self.refused.clear()  # what could not be inlined into a long program may be into a short one
@@ -152,6 +155,16 @@ class _SourceWork:
             return self._is_minimal()
         except (QueriesExhausted, KeyboardInterrupt):
             return False
+
+    def _compile_a_child(self) -> bool:
+        """Compile the smallest child that fails in the place of the whole module; return whether there is one."""
+        seen = self.warm.ask(self.problem.current.text, replace(self.settings, children=True))
+        programs = child_programs(self.problem.current, seen.children)
+        for place, program in enumerate(programs):
+            self.problem.foresee(programs[place:])
+            if self.problem.attempt(program):
+                return True
+        return False
 
     def _all_edits(self) -> None:
         while True:

@@ -9,13 +9,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
 
+from plumbline.oracle.harness.boundary_function import set_inside
 from plumbline.oracle.harness.compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 from plumbline.oracle.harness.session import JudgeSession
 from plumbline.oracle.judge_options import JudgeOptions
@@ -24,6 +25,8 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..cases.failing_calls import FailureFound, options_for
 from ..failure_signature import FailureSignature, finding_signature, signature_of
+from .child_calls import ChildCall, child_calls
+from .inlining import can_be_copied
 
 STORM = "recompiles"
 """Aspect of a program that is compiled again and again until the compiler gives up."""
@@ -38,9 +41,10 @@ class SourceSettings:
     compiler, backend: under test.  seed: of every random generator.  folder: where the program's own modules are.
     threads: of torch's kernels, None as the machine has them.  seconds: until a run is called a hang.
     memory: bytes that one run may have.  sought: a failure to pass others by for.  trace: note the lines that run.
+    children: run what is compiled once, for the calls of its children, and judge nothing.
     gradients: judge them too where no failure is sought.
     warm: the run finds the caches on disk as an equal run before it left them; else they are empty.
-    repeat: runs of one candidate, until one fails.  preload: packages that the warm process imports once.
+    repeat: runs of one candidate, until one fails.  preload: modules that the warm process imports once.
     """
 
     compiler: str
@@ -52,6 +56,7 @@ class SourceSettings:
     memory: int = 0
     sought: FailureSignature | None = None
     trace: bool = False
+    children: bool = False
     gradients: bool = True
     warm: bool = False
     repeat: int = 1
@@ -64,6 +69,8 @@ class RunReport:
 
     sentence: what fails, or why nothing does.  own_error: the program fails without any compiler.
     line: of the failing call.  lines: those that ran, where they were traced.  calls: judged.
+    imported: modules of installed packages that the run loaded, in their order.
+    children: calls of the children of the compiled module, where they were asked for.
     """
 
     signature: FailureSignature | None
@@ -72,6 +79,8 @@ class RunReport:
     line: int = 0
     lines: frozenset[int] = field(default=frozenset())
     calls: int = 0
+    imported: tuple[str, ...] = ()
+    children: tuple[ChildCall, ...] = ()
 
 
 class CompiledMark:
@@ -142,6 +151,8 @@ class SourceSession(JudgeSession):
         self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Judge one call, whether or not it is like an earlier one."""
+        if self.settings.children:
+            self._end_with_children(target, args, kwargs)
         for boundary in self._boundaries.values():
             boundary.signatures.clear()
         count = len(self.calls)
@@ -155,6 +166,13 @@ class SourceSession(JudgeSession):
         if internal is not None:
             self._end_with(internal)
         return result
+
+    def _end_with_children(self, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.inside = True
+        set_inside(True)
+        children = child_calls(target, args, kwargs) if isinstance(target, torch.nn.Module) else ()
+        self.found = RunReport(None, "not judged", children=children)
+        raise FailureFound
 
     def _note(self, verdict: Verdict, line: int) -> None:
         if not verdict.failed:
@@ -211,6 +229,7 @@ def run_source(file: str, settings: SourceSettings, phase: CompiledMark) -> RunR
     seed_everything(settings.seed)
     session = SourceSession(settings, phase)
     lines: set[int] = set()
+    known = frozenset(sys.modules)
     own = ""
     nowhere = io.StringIO()
     try:
@@ -223,11 +242,26 @@ def run_source(file: str, settings: SourceSettings, phase: CompiledMark) -> RunR
         own = f"SystemExit: {ending.code}" if ending.code not in (None, 0) else ""
     except BaseException as error:
         own = "".join(traceback.format_exception_only(error)).strip()[:300]
-    if session.found is not None:
-        found = session.found
-        return RunReport(found.signature, found.sentence, "", found.line, frozenset(lines), found.calls)
     sentence = f"{len(session.calls)} judged calls, none fails"
-    return RunReport(None, own or sentence, own, lines=frozenset(lines), calls=len(session.calls))
+    report = session.found or RunReport(None, own or sentence, own, calls=len(session.calls))
+    return replace(report, lines=frozenset(lines), imported=_imported(known, settings.folder))
+
+
+def _imported(known: frozenset[str], folder: str) -> tuple[str, ...]:
+    """Return the modules of packages that were loaded since; not those of the program's folder, which may change."""
+    names = [name for name in sys.modules if name not in known]
+    return tuple(name for name in names if is_of_package(name) and not _is_below(sys.modules[name], folder))
+
+
+def is_of_package(name: str) -> bool:
+    """Return whether a module may be loaded before the program imports it."""
+    return can_be_copied(name) or name.startswith("plumbline.testing")
+
+
+def _is_below(module: ModuleType, folder: str) -> bool:
+    """Return whether a module lies in a folder; an environment that lies there too is not meant."""
+    file = Path(getattr(module, "__file__", None) or "")
+    return bool(folder) and Path(folder) in file.parents and "site-packages" not in file.parts
 
 
 @contextlib.contextmanager

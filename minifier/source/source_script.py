@@ -44,7 +44,7 @@ def source_script(
     chosen = {
         name: value
         for name, value in asdict(settings).items()
-        if name not in ("sought", "trace", "folder", "preload", "memory") and value is not None
+        if name not in ("sought", "trace", "children", "folder", "preload", "memory") and value is not None
     }
     parts = [
         f'"""{source_head(case, report, signature, settings, history, file_name)}"""\n',

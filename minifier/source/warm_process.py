@@ -128,6 +128,9 @@ def serve() -> None:
         if settings.compiler not in warmed:
             warmed.add(settings.compiler)
             _load(settings)
+        if not warmed.issuperset(settings.preload):
+            _import(settings, [name for name in settings.preload if name not in warmed])
+            warmed.update(settings.preload)
         _send(answers, answered(folder, text, settings))
 
 
@@ -137,17 +140,22 @@ def _question(pipe: IO[bytes]) -> tuple[str, SourceSettings]:
 
 
 def _load(settings: SourceSettings) -> None:
-    """Import what every candidate will import anyway: the compiler, and the packages that the program uses."""
+    """Import what every candidate will import anyway of the compiler."""
     with contextlib.suppress(Exception):
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # no pool of threads that a fork would lack
         backend = settings.backend if settings.compiler == "torch" else "inductor"  # which needs all that others need
         failing_call(_tiny, (torch.ones(2),), {}, compiler=settings.compiler, backend=backend)
         torch.set_num_threads(threads)
+    seed_everything(settings.seed)
+
+
+def _import(settings: SourceSettings, modules: list[str]) -> None:
+    """Import modules as the program, whose folder is searched first, would."""
     sys.path[:0] = [settings.folder] if settings.folder else []
-    for package in settings.preload:
+    for module in modules:
         with contextlib.suppress(Exception):
-            importlib.import_module(package)
+            importlib.import_module(module)
     sys.path[:] = [entry for entry in sys.path if entry != settings.folder]
     seed_everything(settings.seed)
 

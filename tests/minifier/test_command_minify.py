@@ -193,6 +193,8 @@ def test_a_fault_of_capture_is_reduced_to_the_lines_that_show_it(monkeypatch, ca
     assert "cos" not in script
     assert "for _" not in script
     assert "1-minimal:   yes" in script
+    assert "Culprit:     capture 0: captured program" in script
+    assert found["culprit"].startswith("culprit: capture 0")
 
 
 STOCK = """

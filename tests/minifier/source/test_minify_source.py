@@ -2,10 +2,19 @@ import sys
 
 import pytest
 
+from plumbline.minifier.failure_signature import FailureSignature
 from plumbline.minifier.source import minify_source as module
-from plumbline.minifier.source.minify_source import DoesNotReproduce, SourceOptions, installed_packages, minify_source
+from plumbline.minifier.source.minify_source import (
+    DoesNotReproduce,
+    SourceOptions,
+    installed_packages,
+    made_small,
+    minify_source,
+    preloaded,
+)
 from plumbline.minifier.source.program_of_test import Program
 from plumbline.minifier.source.source_case import source_case
+from plumbline.minifier.source.source_run import RunReport, SourceSettings
 
 
 def test_own_modules_are_looked_into_and_not_loaded_beforehand(tmp_path):
@@ -22,9 +31,11 @@ def test_what_fails_only_with_loaded_packages_is_reduced_again_without(tmp_path,
     """The process that runs candidates imports packages once, so that a fault that an import brings seems to stay."""
     asked = []
 
-    def minified(case, origin, options, settings, progress):
-        asked.append(settings.preload)
-        if settings.preload or attempts == 1:
+    def minified(case, origin, options, settings, progress, loaded):
+        if loaded is not None:
+            loaded += module.installed_packages(case, tmp_path)
+        asked.append(loaded)
+        if loaded is not None:
             raise DoesNotReproduce("not in fresh processes", hint="")
         return "a script"
 
@@ -36,4 +47,62 @@ def test_what_fails_only_with_loaded_packages_is_reduced_again_without(tmp_path,
             minify_source(program, "origin", options, lambda _: None)
     else:
         assert minify_source(program, "origin", options, lambda _: None) == "a script"
-    assert asked == ([("einops",), ()] if attempts == 2 else [()])
+    assert asked == ([["einops"], None] if attempts == 2 else [[]])
+
+
+WRONG, OTHER = FailureSignature("WRONG", "values", band="gross"), FailureSignature("CRASH", "exceptions")
+LOADED = RunReport(WRONG, "wrong", imported=("einops", "einops.layers"))
+
+
+class Warm:
+    """Says of a program what it is told to say where modules were loaded beforehand."""
+
+    def __init__(self, answer):
+        self.answer, self.asked, self.closed = answer, [], False
+
+    def ask(self, text, settings):
+        self.asked.append(settings.preload)
+        return self.answer
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("signature", [WRONG, OTHER, None])
+def test_what_a_run_imported_is_loaded_beforehand_unless_the_failure_goes(signature):
+    """Names of a lazy package bring most of it only when they are read: without this, at every run anew."""
+    settings = SourceSettings(compiler="plumbline", backend="inductor")
+    warm = Warm(RunReport(signature, "with them"))
+    chosen, first = preloaded(source_case("import einops"), LOADED, warm, settings)
+    assert warm.asked == [LOADED.imported]
+    if signature is WRONG:
+        assert (chosen.preload, first, warm.closed) == (LOADED.imported, warm.answer, False)
+    else:
+        assert (chosen.preload, first, warm.closed) == ((), LOADED, True)
+
+
+LAYERS = source_case("build(layers=400, width=8)")
+
+
+@pytest.mark.parametrize(("signature", "number"), [(WRONG, 2), (OTHER, 400), (None, 400)])
+def test_a_large_program_is_run_once_where_a_small_one_fails_too(signature, number):
+    """Finding its conditions takes five runs and more, each of which compiles all of its layers."""
+    settings = SourceSettings(compiler="plumbline", backend="inductor")
+    case, first = made_small(LAYERS, LOADED, Warm(RunReport(signature, "small")), settings)
+    assert case.text == f"build(layers={number}, width=8)\n"
+    assert first.sentence == ("small" if number == 2 else "wrong")
+
+
+def test_what_does_not_fail_is_not_made_small():
+    warm = Warm(None)
+    good = RunReport(None, "fine")
+    assert made_small(LAYERS, good, warm, SourceSettings(compiler="x", backend="y")) == (LAYERS, good)
+    assert warm.asked == []
+
+
+def test_a_process_that_died_has_its_imports_in_its_text():
+    warm = Warm(None)
+    died = RunReport(OTHER, "the process ends by SIGSEGV")
+    settings = SourceSettings(compiler="plumbline", backend="inductor")
+    assert preloaded(source_case("import einops"), died, warm, settings)[0].preload == ("einops",)
+    assert warm.asked == []
