@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ..base.errors import InternalError
-from ..symbolic.expr import Expr, Symbol, bounds, symbols
+from ..symbolic.expr import Atom, Expr, Quotient, Symbol, symbols
 from ..symbolic.index_space import digits_of, flat_position, product, row_major
 from ..symbolic.symbolic_sizes import Extent, Size, hint_of, same
 from .body import Access, Scalar
@@ -143,9 +143,27 @@ def _out_of_bounds(loop: Loop, access: Access, program: LoopProgram) -> Iterator
         yield Fault(text, loop)
         return
     for dimension, (part, size) in enumerate(zip(access.index, shape, strict=True)):
-        low, high = bounds(part)
-        if hint_of(low) < 0 or (hint_of(high) >= hint_of(size) and _is_tight(part)):
+        low, high = _bounds_at_hints(part)
+        if low < 0 or (high >= hint_of(size) and _is_tight(part)):
             yield Fault(f"{loop.name}: {access.buffer} dimension {dimension} of size {size} indexed by {part}", loop)
+
+
+def _bounds_at_hints(part: Expr) -> tuple[int, int]:
+    """Return inclusive bounds of an index where dynamic sizes are their hints: those of a quotient are then numbers."""
+    low = high = hint_of(part.constant)
+    for atom, factor in part.terms:
+        ends = [hint_of(factor) * end for end in _ends_at_hints(atom)]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _ends_at_hints(atom: Atom) -> tuple[int, int]:
+    if isinstance(atom, Symbol):
+        return 0, max(hint_of(atom.size) - 1, 0)
+    (low, high), divisor = _bounds_at_hints(atom.value), hint_of(atom.divisor)
+    if isinstance(atom, Quotient):
+        return low // divisor, high // divisor
+    return (low, high) if low >= 0 and high < divisor else (0, divisor - 1)
 
 
 def _is_tight(part: Expr) -> bool:

@@ -134,10 +134,16 @@ def on_grid(value: Tensor) -> Tensor:
     return (scaled == scaled.round()) & (scaled.abs() <= 2.0**_GRID_BITS)
 
 
+def _terms(args: Any, outputs: list[Tensor]) -> list[Tensor]:
+    """Return what a sum of numbers adds: floats, or whole numbers where they are all there is; others are places."""
+    tensors = tensors_in(args)
+    floats = [t for t in tensors if t.is_floating_point()]
+    return floats or [t for t in tensors if t.dtype in INTEGRAL and any(o.is_floating_point() for o in outputs)]
+
+
 def grid_everywhere(facts: OperatorFacts, args: Any, outputs: list[Tensor]) -> bool:
     """Return whether a sum's terms all lie on the grid and stay small, so that no order of summation rounds."""
-    terms = tensors_in(args) if any(t.is_floating_point() for t in outputs) else []
-    floats = [t.double() if t.dtype in INTEGRAL else t for t in terms]
+    floats = [t.double() if t.dtype in INTEGRAL else t for t in _terms(args, outputs)]
     if not floats or any(t.is_complex() or not t.numel() for t in [*floats, *outputs]):
         return False
     if not all(bool(on_grid(t).all()) for t in [*floats, *outputs]):
@@ -155,8 +161,8 @@ def accumulation(
 
     args: the operator's arguments in one lane.  The squares are summed by the operator itself.
     """
-    if any(t.is_floating_point() for t in outputs):  # whole numbers are converted before they are added
-        args = map_tensors(args, lambda t: t.double() if t.dtype in INTEGRAL else t)
+    if any(t.dtype in INTEGRAL for t in _terms(args, outputs)):  # they are converted before they are added
+        args = map_tensors(args, torch.Tensor.double)
     squared = [_squared_scalar(value) for value in map_tensors(args, _square)]
     named = {key: _squared_scalar(value, key) for key, value in map_tensors(kwargs, _square).items()}
     variances = tensors_in(operator(*squared, **named))

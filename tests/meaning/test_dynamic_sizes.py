@@ -206,3 +206,14 @@ def test_random_programs_of_integers_bit_for_bit(steps: list[int], sizes: list[t
             assert isinstance(found, Tensor)
             assert same_form(found, wanted), f"{level} at {named}"
             assert torch.equal(found, wanted), f"{level} at {named}"
+
+
+def test_a_quotient_of_a_loop_that_is_no_multiple_of_its_divisor() -> None:
+    def function(x: Tensor) -> Tensor:
+        return STEPS[17](STEPS[0](STEPS[16](x))) + 0  # rows 0 to n of n rows twice each
+
+    program = DynamicProgram.traced(function, [("n", "m")], {"n": 2, "m": 2}, torch.int64)
+    for first, second in [(2, 2), (5, 3), (8, 2)]:
+        x = torch.arange(first * second).reshape(first, second)
+        for level, (found,) in program.levels([x, first, second]).items():
+            assert torch.equal(found, function(x)), level
