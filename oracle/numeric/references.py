@@ -22,7 +22,7 @@ from .exact_value import ExactValue
 from .full_lanes import DEPTHS, FullLanes, ShadowProgram
 from .light_replicas import FollowedProgram, LightReplicas
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
-from .second_opinion import DOUBTFUL, at_poles, in_heavy_tails
+from .second_opinion import DOUBTFUL, MOST_NUMBERS, at_poles, in_heavy_tails
 from .value_decision import FinalDecision, Need, OpenDecision, ValueDecision
 from .value_judgement import judge_values
 
@@ -137,7 +137,7 @@ class References:
             kind, statistics, sentence = decision
             clear = kind in _ACCEPTED and statistics is not None and statistics.margin <= CLEAR_MARGIN
             unclear = depth == "few" and not clear
-            if kind is VerdictKind.WRONG and not unclear and floats and self._is_doubtful(statistics):
+            if kind is VerdictKind.WRONG and not unclear and floats and self._is_doubtful(statistics, eager):
                 again = self._asked_again(path, eager, actual, cotangent, lanes)
                 self._is_confirmed = again is None
                 kind, statistics, sentence = again or decision
@@ -149,9 +149,9 @@ class References:
         kind, statistics, sentence = judge_values(actual, eager, None)
         return FinalDecision(VerdictKind.NO_REFERENCE if isinstance(kind, Need) else kind, statistics, sentence)
 
-    def _is_doubtful(self, statistics: ErrorStatistics | None) -> bool:
+    def _is_doubtful(self, statistics: ErrorStatistics | None, eager: torch.Tensor) -> bool:
         """Return whether more lanes may speak for a tensor that is wrong by those of before; in vain once a call."""
-        if self._is_confirmed or self._sources.large or not self.open:
+        if self._is_confirmed or self._sources.large or not self.open or eager.numel() > MOST_NUMBERS:
             return False
         return statistics is None or statistics.margin <= DOUBTFUL
 

@@ -15,6 +15,8 @@ from .noise_units import ELEMENT
 
 DOUBTFUL = 32.0
 """Up to this margin a second opinion is asked for: beyond, noise would have to be 256 times what replicas show."""
+MOST_NUMBERS = 1 << 18
+"""Of a tensor that a second opinion is asked about: 64 lanes of it are 128 MB."""
 HEAVY = 4.0
 """Where noise is a bell, the farthest of 64 replicas is 2.5 units away, and so far in one of 250 elements."""
 REACH = 2.0
