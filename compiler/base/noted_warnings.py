@@ -105,14 +105,20 @@ def noted_warnings(noted: list[NotedWarning], among: Collection[str] | None = No
         return
     before = _NOTING.noted, _NOTING.among
     _NOTING.noted, _NOTING.among = noted, among
+    known = _compiled_patterns()
     _INSTALLATION.enter()
     try:
         yield
     finally:
         _NOTING.noted, _NOTING.among = before
         _INSTALLATION.leave()
-        if noted:
+        if noted and _compiled_patterns() != known:
             re.purge()  # a pattern warns when it is compiled, and has to be compiled again
+
+
+def _compiled_patterns() -> frozenset[object]:
+    """Return the keys of the patterns that `re` holds."""
+    return frozenset(getattr(re, "_cache", ()))
 
 
 @contextmanager

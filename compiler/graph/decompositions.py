@@ -52,7 +52,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.smooth_l1_loss.default,
     aten.softplus.default,
     aten.softplus_backward.default,
-    aten.softshrink.default,
     aten.trace.default,
     aten.tril.default,
     aten.triu.default,
@@ -129,6 +128,14 @@ def decompose_gelu_backward(gradient: Tensor, x: Tensor, *, approximate: str = "
     below = 0.5 * (1 + (wide * math.sqrt(0.5)).erf())
     density = (wide * wide * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
     return (outer * (below + wide * density)).to(gradient.dtype)
+
+
+@decomposes(aten.softshrink.default)
+def decompose_softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """X less lambd towards 0, and 0 for the small; half precision is rounded once, at the end."""
+    wide = _widen(x)
+    small = torch.where(wide < -lambd, wide + lambd, wide * 0)
+    return torch.where(wide > lambd, wide - lambd, small).to(x.dtype)
 
 
 @decomposes(aten.sigmoid_backward.default)

@@ -338,7 +338,11 @@ def _random_states() -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _surroundings() -> Iterator[None]:
-    """Seed all generators, warn always, and put the modes of torch back afterwards."""
+    """Seed all generators, warn always, and put the modes of torch back afterwards.
+
+    Patterns that were compiled before are forgotten: they fill a cache, and one that is full gives new objects.
+    """
+    re.purge()
     random.seed(0)
     numpy.random.seed(0)
     torch.manual_seed(0)

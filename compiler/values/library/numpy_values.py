@@ -268,9 +268,9 @@ class KnownArray(ArrayValue):
         require_attribute(ctx, self, name)
         if name in ("base", "data", "flags", "ctypes", "flat") or not hasattr(self.array, name):
             self.unsupported(f"attribute {name!r}", NUMPY)
-        if callable(getattr(self.array, name)):
+        if callable(getattr(self.array, name)) and name != "__class__":
             return MethodOf(self, name)
-        if name in ("shape", "dtype", "ndim", "size"):
+        if name in ("__class__", "shape", "dtype", "ndim", "size"):
             return ctx.known(getattr(self.array, name))
         return fold_known(ctx, lambda array: getattr(array, name), [self], {})
 
