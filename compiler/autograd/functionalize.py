@@ -482,6 +482,11 @@ def _with_offset(
     named = dict(zip(("size", "stride", "storage_offset"), args, strict=False)) | dict(kwargs)
     offset = named.get("storage_offset")
     if offset is None:
+        source = node.args[0]
+        assert isinstance(source, fx.Node)
+        if any(type(size) is int and size == 0 for size in tensor_of(source).shape):
+            # where it begins says nothing: kernels and fake tensors differ for a diagonal
+            raise Unsupported("as_strided of a view without elements", hint="expected: it runs eagerly")
         offset = tensor_of(node).storage_offset()
         if type(offset) is not int:
             raise Unsupported("as_strided of a view that begins at a dynamic place", hint="expected: it runs eagerly")
