@@ -36,7 +36,7 @@ from .observation import PROGRAM_MODULE, Observer, TooLarge, difference, plain_t
 from .python_program import CALL, PythonProgram
 
 PLAIN_SECONDS = 1.0
-PLAIN_AGAIN = 3
+PLAIN_AGAIN = 12
 """Plays in plain Python that may show that a program differs from itself, where the compiled one differs from it."""
 COMPILED_SECONDS = 60.0
 TOLERANCE = 1e-4
@@ -111,7 +111,7 @@ def _differs_from_itself(
 ) -> bool:
     """Return whether plain Python, run once more, departs at the same place: by an address that it took apart, say."""
     for turn in range(PLAIN_AGAIN):
-        ballast = [_ballast() for _ in range(16 << turn)]  # what the program makes then lies somewhere else
+        ballast = [_ballast() for _ in range(16 * (1 + turn) ** 2)]  # what the program makes then lies somewhere else
         try:
             again = play(program, _plain, _plain, 2 * PLAIN_SECONDS)
         except (TooSlow, TooLarge):

@@ -11,7 +11,6 @@ from types import MethodType
 from typing import Any
 
 from torch._guards import SLoc  # where a size was asked about, for torch's logs
-from torch._logging._internal import trace_structured  # an event of torch's trace
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..fake_mode_start import without_compiler
@@ -40,8 +39,13 @@ class SizeEnvironment(ShapeEnv):
 def end_idle_trace() -> None:
     """Let torch's trace find out that nobody asked for it: at its first event it goes, whatever that is.
 
-    The first event would else be a size, for which it writes down the stack.
+    The first event would else be a size, for which it writes down the stack; and where a program has disabled logging,
+    no event would ever reach it, and the stack be written down for every size and guard.
     """
     handlers = logging.getLogger("torch.__trace").handlers
     if handlers and all(getattr(handler, "root_dir", handler) is None for handler in handlers):
-        trace_structured("artifact", lambda: {"name": "sizes", "encoding": "string"}, suppress_context=True)
+        record = logging.makeLogRecord(
+            {"metadata": {"artifact": {"name": "sizes", "encoding": "string"}}, "payload": None}
+        )
+        for handler in tuple(handlers):
+            handler.emit(record)

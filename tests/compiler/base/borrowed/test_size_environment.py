@@ -28,6 +28,17 @@ assert '"name": "sizes"' not in open(log).read()
 """
 
 
+UNASKED = """
+import logging
+logging.disable(logging.CRITICAL)
+import torch
+import plumbline
+
+plumbline.compile(lambda x: x + 1, backend="eager", dynamic=True)(torch.ones(3))
+assert not logging.getLogger("torch.__trace").handlers  # one would make torch write down the stack of every question
+"""
+
+
 def test_an_environment_is_what_torch_makes_it():
     mine, torchs = SizeEnvironment(**SETTINGS), ShapeEnv(**SETTINGS)
     assert vars(mine).keys() == vars(torchs).keys()
@@ -51,4 +62,9 @@ def test_questions_become_conditions():
 
 def test_who_asks_for_torchs_trace_has_it():
     done = subprocess.run([sys.executable, "-c", TRACED], check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_trace_that_nobody_asked_for_ends_where_logging_is_disabled():
+    done = subprocess.run([sys.executable, "-c", UNASKED], check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
