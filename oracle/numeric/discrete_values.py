@@ -7,6 +7,7 @@ from ..noise.lanes import Lanes
 from ..noise.monte_carlo import unit_roundoff
 from ..verdict import ErrorStatistics, VerdictKind
 from .element_places import discrete_difference, first_place, positions, shown
+from .unseen_places import at_unseen_places
 from .value_decision import Need, OpenDecision, ValueDecision
 
 # When rounding decides a larger share of positions than this, the tensor is inconclusive.
@@ -135,6 +136,7 @@ def judge_declared(
         differs = (a - e).abs() > 2 * near
         if exact is not None:
             differs &= ~((a - exact).abs() < (e - exact).abs())
+            differs &= ~at_unseen_places(a, exact, torch.cat([rounded, e.unsqueeze(0)]))
     else:
         agrees = rounded == eager
         strays = ~agrees

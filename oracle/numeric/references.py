@@ -23,6 +23,7 @@ from .full_lanes import DEPTHS, FullLanes, ShadowProgram
 from .light_replicas import FollowedProgram, LightReplicas
 from .screen import GROSS, KnownNoise, Screening, all_rounding, cancelled, screened, screened_by_norm
 from .second_opinion import DOUBTFUL, MOST_NUMBERS, at_poles, in_heavy_tails
+from .unseen_places import at_unseen_places
 from .value_decision import FinalDecision, Need, OpenDecision, ValueDecision
 from .value_judgement import judge_values
 
@@ -172,7 +173,7 @@ class References:
             decision = judge_values(actual, eager, lanes)
         if decision.kind is VerdictKind.WRONG and decision.statistics is not None:
             more = torch.cat([lanes.replicas, *further(path, cotangent, stepped=False)])
-            tails = in_heavy_tails(actual, lanes.exact, more)
+            tails = in_heavy_tails(actual, lanes.exact, more) | at_unseen_places(actual, lanes.exact, more)
             actual, open_ = torch.where(tails, eager, actual), open_ + int(tails.sum())
             decision = judge_values(actual, eager, replace(lanes, replicas=more))
         kind, statistics, sentence = decision
