@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from plumbline.compiler.base.fake_mode_start import let_references_run
+from plumbline.compiler.base.torch_facts import running_backward
 
 from .monte_carlo import (
     DOUBLE,
@@ -308,14 +309,17 @@ def _noisy_rows(
         noisy = [value[rows] for value in results]
     noisy = _round_noisily(call, noisy, source, amplification, outer)
     if facts.grid_exact:
-        mask = _grid_mask(args, kwargs, [value[rows] for value in results])
+        mask = _grid_mask(call, args, kwargs, [value[rows] for value in results])
         if mask is not None:
             noisy = [torch.where(mask, value[rows], n) for value, n in zip(results, noisy, strict=True)]
     return noisy
 
 
-def _grid_mask(args: Any, kwargs: Any, clean: list[Tensor]) -> Tensor | None:
-    """Return [1, *shape], where operands and result of one noisy row lie on the grid; None when nowhere."""
+def _grid_mask(call: LaneCall, args: Any, kwargs: Any, clean: list[Tensor]) -> Tensor | None:
+    """Return [1, *shape], where operands and result of one noisy row lie on the grid; None when nowhere.
+
+    Not where parts of a gradient cancel: they may be added in another order, one that is not on the grid between them.
+    """
     values = [t[:1] for t in [*clean, *tensors_in(args), *tensors_in(kwargs)]]
     if any(t.is_complex() for t in values):
         return None
@@ -325,6 +329,9 @@ def _grid_mask(args: Any, kwargs: Any, clean: list[Tensor]) -> Tensor | None:
         mask = here if mask is None else mask & here
         if not bool(mask.any()):
             return None
+    if mask is not None and call.facts.name == "add" and running_backward() >= 0:
+        for part in tensors_in(args):
+            mask = mask & (clean[0][:1].abs() >= part[:1].abs())
     return mask
 
 

@@ -1,9 +1,10 @@
 """What ATen calls give where that follows from the expressions of the sizes: rules of our own, in place of torch's.
 
-A rule decides by identity only: equal expressions are equal sizes, and a tensor is row-major if each stride is the
-product of the sizes behind it; only `unbind` demands that a size is what it is, for that counts its results.  What
-needs another assumption, an error or another order of dimensions is left to torch's rules, which know all of these
-calls too, at ten times the cost.  Dtypes are what torch says of tiny tensors.
+A rule decides by identity: equal expressions are equal sizes, and a tensor is row-major if each stride is the product
+of the sizes behind it.  Operands that are broadcast or multiplied demand that their sizes are equal, as torch's rules
+do, and `unbind` that a size is what it is, for that counts its results.  What needs another assumption, an error or
+another order of dimensions is left to torch's rules, which know all of these calls too, at ten times the cost.  Dtypes
+are what torch says of tiny tensors.
 tests/compiler/graph/shapes/test_metadata_rules.py holds every rule against the kernels and against torch's rules.
 """
 
@@ -62,6 +63,8 @@ def elementwise(call: SizedCall) -> torch.Tensor:
     if call.kwargs.get("memory_format") not in (None, torch.preserve_format):
         raise Undecided
     operands = call.operands()
+    if _unite(call, operands):
+        operands = call.operands()
     whole = [operand for operand in operands if operand.sizes]
     sizes, key = _broadcast(whole)
     dtype = call.tiny_tensor(len(sizes))
@@ -90,6 +93,21 @@ def _broadcast(operands: Sequence[Operand]) -> tuple[tuple[Number, ...], Key]:
             elif one not in (1, key[place]):
                 raise Undecided  # an error, or sizes that happen to be equal
     return tuple(sizes), tuple(key)
+
+
+def _unite(call: SizedCall, operands: Sequence[Operand]) -> bool:
+    """Demand that sizes are equal that operands have in one place; return whether one was not known to be."""
+    demanded = False
+    first, *others = sorted(operands, key=lambda operand: -len(operand.sizes))
+    for other in others:
+        missing = len(first.sizes) - len(other.sizes)
+        for place, (size, one) in enumerate(zip(other.sizes, other.size_key, strict=True), missing):
+            if first.size_key[place] == one or 1 in (first.size_key[place], one):
+                continue
+            if not call.demand_equal(first.sizes[place], size):
+                raise Undecided
+            demanded = True
+    return demanded
 
 
 @gives(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
@@ -122,6 +140,15 @@ def filled_like(call: SizedCall) -> torch.Tensor:
     if order not in (None, torch.preserve_format):
         raise Undecided
     return call.laid_out_as(operand, dtype)
+
+
+@gives(aten.empty_strided.default)
+def made(call: SizedCall) -> torch.Tensor:
+    """A new tensor, of which all is said; torch computes for each what follows from its sizes."""
+    sizes, strides, device = call.value("size"), call.value("stride"), call.value("device")
+    if device is None or call.value("layout") not in (None, torch.strided) or call.value("pin_memory"):
+        raise Undecided
+    return call.new(sizes, strides, call.value("dtype") or torch.get_default_dtype(), torch.device(device))
 
 
 @gives(
@@ -196,15 +223,22 @@ def _demand_row_major(call: SizedCall, *operands: Operand) -> None:
         raise Undecided
 
 
+def _demand_a_product(call: SizedCall, first: Operand, second: Operand) -> None:
+    if first.size_key[-1] != second.size_key[-2] and not call.demand_equal(first.sizes[-1], second.sizes[-2]):
+        raise Undecided
+
+
 @gives(aten.mm.default, aten.bmm.default)
 def matrix_product(call: SizedCall) -> torch.Tensor:
     """Rows of the first by columns of the second, whatever the order of their elements."""
     first, second = call.operands()
     count = 2 if call.target is aten.mm.default else 3
-    if not len(first.sizes) == len(second.sizes) == count or first.size_key[-1] != second.size_key[-2]:
+    if (
+        not len(first.sizes) == len(second.sizes) == count
+        or first.size_key[: count - 2] != second.size_key[: count - 2]
+    ):
         raise Undecided
-    if first.size_key[: count - 2] != second.size_key[: count - 2]:
-        raise Undecided
+    _demand_a_product(call, first, second)
     call.demand_elements(first)
     call.demand_elements(second)
     return call.row_major((*first.sizes[:-1], second.sizes[-1]), call.tiny_tensor(count), first)
@@ -214,8 +248,9 @@ def matrix_product(call: SizedCall) -> torch.Tensor:
 def added_product(call: SizedCall) -> torch.Tensor:
     """The sum has the sizes of the product; what is added is broadcast."""
     added, first, second = call.operands()
-    if not len(first.sizes) == len(second.sizes) == 2 or first.size_key[1] != second.size_key[0]:
+    if not len(first.sizes) == len(second.sizes) == 2:
         raise Undecided
+    _demand_a_product(call, first, second)
     call.demand_elements(first)
     call.demand_elements(second)
     key = (first.size_key[0], second.size_key[1])

@@ -1,7 +1,7 @@
 """A call whose sizes may be expressions: what a rule about its result can ask, and how it says the result.
 
-A rule decides by identity only: equal expressions are equal sizes, and a tensor is row-major if each stride is the
-product of the sizes behind it.  Everything else is Undecided.
+A rule decides by identity: equal expressions are equal sizes, and a tensor is row-major if each stride is the product
+of the sizes behind it.  It may demand that two sizes are equal that have to be.  Everything else is Undecided.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -121,18 +121,34 @@ class SizedCall:
         if not all(self.least(size) >= 1 for size in operand.sizes):
             raise Undecided
 
+    def demand_equal(self, first: Number, second: Number) -> bool:
+        """Return whether two open sizes are equal now, which is a condition on them from here on.
+
+        Only for sizes of which neither is broadcast, where it would be an error if they were not equal.
+        """
+        if isinstance(first, int) or isinstance(second, int):
+            return False  # one of them would be fixed
+        if min(self.least(first), self.least(second)) <= TINY - 1 or _hint(first) != _hint(second):
+            return False
+        return bool(first == second)
+
     # -- results -----------------------------------------------------------------------------------------------------
 
     def row_major(self, sizes: Sequence[Number], dtype: torch.dtype, like: Operand) -> torch.Tensor:
         """Return a new tensor without gaps."""
-        strides = self.row_major_strides(sizes, key_of(sizes))
-        return self.found.templates.new(self.mode, sizes, strides, dtype, like.tensor.device)
+        return self.new(sizes, self.row_major_strides(sizes, key_of(sizes)), dtype, like.tensor.device)
+
+    def new(
+        self, sizes: Sequence[Number], strides: Sequence[Number], dtype: torch.dtype, device: torch.device
+    ) -> torch.Tensor:
+        """Return a new tensor with these strides."""
+        return self.found.templates.new(self.mode, sizes, strides, dtype, device)
 
     def laid_out_as(self, operand: Operand, dtype: torch.dtype) -> torch.Tensor:
         """Return a new tensor with the sizes and strides of another, which must be without gaps."""
         if not self.is_row_major(operand) and not self._is_dense(operand):
             raise Undecided
-        return self.found.templates.new(self.mode, operand.sizes, operand.strides, dtype, operand.tensor.device)
+        return self.new(operand.sizes, operand.strides, dtype, operand.tensor.device)
 
     def view(self, of: Operand, sizes: Sequence[Number], strides: Sequence[Number], offset: Number) -> torch.Tensor:
         """Return a view of a tensor."""

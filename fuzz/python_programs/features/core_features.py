@@ -172,7 +172,7 @@ if <bool>:
 else:
     <body>
 
-if <tensor>.sum() > <k>:
+if <tensor>.sum() > <k> + 0.37:
     <body>
 else:
     <body>
@@ -247,7 +247,7 @@ if <int> > 2:
     break
 
 loop:
-if <tensor>.sum() > 2:
+if <tensor>.sum() > 2.37:
     break
 
 handler:

@@ -481,7 +481,7 @@ zoo: [[j for j in range(i)] for i in <ints>[:3]]
 zoo: dict(zip(<str>, <tensors>))
 """,
         statements="""
-<=tensors> = [t * v for t, v in zip(<tensors>, <ints>) if (t.sum() > 0)]
+<=tensors> = [t * v for t, v in zip(<tensors>, <ints>) if (t.sum() > 0.37)]
 
 log.append([<str> for _ in range(<k>)])
 

@@ -10,7 +10,12 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from plumbline.compiler.base.dense_order import dense_order
 from plumbline.compiler.base.fake_mode_start import make_fake
-from plumbline.compiler.base.symbol_facts import hint_value, make_shape_environment, make_symbolic_fake
+from plumbline.compiler.base.symbol_facts import (
+    hint_value,
+    make_shape_environment,
+    make_symbolic_fake,
+    size_conditions,
+)
 from plumbline.compiler.base.torch_facts import DispatchMode, WatchedFakeMode
 from plumbline.compiler.graph.dynamic_sizes import is_symbolic
 from plumbline.compiler.graph.shapes.metadata_rules import MetadataRules, rule_of
@@ -154,6 +159,7 @@ def run_each_rule(watch: Watch) -> None:
     with watch, torch.no_grad():
         for call in (
             lambda: aten.full_like.default(x, 2.0),
+            lambda: aten.empty_strided.default([3, 4], [1, 3], dtype=torch.int32, device="cpu"),
             lambda: aten.zeros_like.default(x.t(), dtype=torch.int64),
             lambda: aten.ones_like.default(x.t(), memory_format=torch.contiguous_format),
             lambda: aten.empty_like.default(x),
@@ -248,7 +254,6 @@ def test_sizes_that_are_asked_for_by_symbols(target, sizes) -> None:
 
 
 UNDECIDED = {
-    "sizes that only happen to be equal": (aten.add.Tensor, lambda x, y: (x, y)),
     "a size that may be 1 is expanded": (aten.expand.default, lambda x, y: (y[:, :1, :1], [4, x.shape[0] - 1, 8])),
     "an element that may not be there": (aten.select.int, lambda x, y: (x, 0, 2)),
     "a product of other symbols": (aten.view.default, lambda x, y: (x, [y.shape[0], -1])),
@@ -265,6 +270,39 @@ def test_what_takes_an_assumption_is_left_to_torch(target, arguments) -> None:
     with mode:
         given = arguments(x, y)
     assert MetadataRules()(mode, target, given, {}) is NotImplemented
+
+
+DEMANDED = {
+    "a sum": (aten.add.Tensor, lambda x, y: (x, y)),
+    "a sum with one that is broadcast": (aten.add.Tensor, lambda x, y: (x, y[0])),
+    "a choice": (aten.where.self, lambda x, y: (x > 0, x, y)),
+    "a product": (aten.mm.default, lambda x, y: (x[:, :, 0], y[:, :, 0].t())),
+    "a sum with a product": (aten.addmm.default, lambda x, y: (x[0, 0, :1], x[:, :, 0], y[:, :, 0].t())),
+}
+
+
+@pytest.mark.parametrize(("target", "arguments"), DEMANDED.values(), ids=DEMANDED)
+def test_sizes_that_have_to_be_equal_are_demanded_to_be(target, arguments) -> None:
+    texts = []
+    for rules in (MetadataRules(), None):
+        environment = make_shape_environment()
+        mode = WatchedFakeMode(shape_env=environment)
+        x, y = (make_symbolic_fake(mode, torch.randn(4, 6, 8), frozenset({0, 1}), (0, 1, 2)) for _ in range(2))
+        with mode:
+            given = arguments(x, y)
+            result = target(*given) if rules is None else rules(mode, target, given, {})
+        assert isinstance(result, torch.Tensor)
+        conditions = {frozenset(map(str, one.args)) for one in size_conditions(environment) if "Eq" in str(one)}
+        texts.append((conditions, str(tuple(result.shape)), str(result.stride())))
+    assert texts[0] == texts[1]
+    assert texts[0][0]
+
+
+def test_sizes_that_are_not_equal_are_torchs_to_refuse() -> None:
+    mode = WatchedFakeMode(shape_env=make_shape_environment())
+    x, y = (make_symbolic_fake(mode, torch.randn(n, 6), frozenset({0, 1}), (0, 1)) for n in (4, 5))
+    with mode:
+        assert MetadataRules()(mode, aten.add.Tensor, (x, y), {}) is NotImplemented
 
 
 def test_copies_of_a_template_are_tensors_of_their_own() -> None:
