@@ -166,7 +166,7 @@ def test_an_input_that_backward_keeps_is_not_gone(backend):
 def test_what_cannot_run_again_is_refused_although_a_result_was_overwritten():
     x = torch.ones(3, requires_grad=True)
     y = torch.ones(3, requires_grad=True)
-    compiled = plumbline.compile(lambda x, y, n: ((x * 2).exp(), (y.exp() + n.add_(1)).exp()), backend="aot_eager")
+    compiled = plumbline.compile(lambda x, y, n: ((x * 2).exp() + n.add_(1), y.exp().exp()), backend="aot_eager")
     first, second = compiled(x, y, torch.zeros(3))
     with torch.no_grad():
         second.add_(1)
@@ -195,3 +195,28 @@ def test_draws_are_repeated(backend):
         return torch.autograd.grad(gradient.pow(2).sum(), x)[0], torch.rand(3)
 
     torch.testing.assert_close(penalty(plumbline.compile(program, backend=backend)), penalty(program))
+
+
+WRITES = {
+    "beside the result": (lambda count, x: (count[:2].fill_(2.0), x**3)[1], True),
+    "of what the result reads": (lambda count, x: x**3 * count.add_(1), False),
+    "of the result": (lambda count, x: count.copy_((y := x**3).detach()) is None or y, False),
+    "beside a result that draws": (lambda count, x: (count.add_(1), torch.dropout(x**3, 0.5, True))[1], False),
+}
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize(("program", "runs"), WRITES.values(), ids=WRITES)
+def test_a_write_is_not_done_twice(program, runs, backend):
+    def penalised(call):
+        count, x = torch.zeros(3), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        (gradient,) = torch.autograd.grad(call(count, x).sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+        return count, x.grad
+
+    call = plumbline.compile(program, backend=backend)
+    if runs:
+        torch.testing.assert_close(penalised(call), penalised(program))
+    else:
+        with pytest.raises(Unsupported, match="gradient of a compiled graph's gradient"):
+            penalised(call)

@@ -4,7 +4,8 @@ A compiled backward has no history. Where somebody asks for one (`create_graph=T
 graph as it was captured runs operator by operator on the inputs that it had, and autograd's own gradients of that are
 what eager gives. Only what is joined to the results whose gradients are asked for runs. It needs the inputs of that as
 they were. They are not kept alive for it, so it cannot be done where one is gone (what backward keeps is not) or has
-changed, nor for graphs that would write twice, or put hooks on tensors. Draws are repeated from where they began.
+changed, nor where these results read an input that the graph writes to, nor for graphs that put hooks on tensors. Draws
+are repeated from where they began.
 """
 
 import weakref
@@ -59,6 +60,7 @@ class CapturedAgain:
     program: the graph, with the state of its calls.  arguments: of a call, without its tensors.  inputs: where these
     stand.  tangents: for each result with a gradient, which output of the graph it is.  unreached: inputs, by their
     number, that no gradient leads to.  constants: tensors that the graph holds.  draws: the generators it draws from.
+    written: arguments that the graph writes to.
     """
 
     program: JointProgram
@@ -68,6 +70,7 @@ class CapturedAgain:
     tangents: tuple[int, ...]
     unreached: frozenset[int]
     draws: tuple[Drawn, ...] = ()
+    written: tuple[int, ...] = ()
     parts: dict[tuple[bool, ...], _PartOfGraph] = field(default_factory=dict, compare=False)  # made when asked for
 
     def note(self, tensors: Sequence[object]) -> tuple[Noted, ...]:
@@ -81,6 +84,8 @@ class CapturedAgain:
         pattern: which results with a gradient have one.
         """
         read = self._part(pattern).read
+        if any(read[place] for place in self.written):
+            return None
         values: list[torch.Tensor | None] = []
         for number, (reference, version) in enumerate(noted):
             value = reference()
@@ -188,15 +193,16 @@ def captured_again(
     effects, signature, tangents = effects_of(program.gm), what.signature, what.tangents
     tensors = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
     alone = sorted(signature.inputs) == tensors and len({id(arguments[place]) for place in tensors}) == len(tensors)
-    if effects is None or effects.written or program.gm.meta.get(HOOKED) or not alone:
+    if effects is None or (effects.written and effects.draws) or program.gm.meta.get(HOOKED) or not alone:
         return None
     facts = {
         fact.index: place
         for place, fact in enumerate(signature.outputs)
         if fact.kind is OutputKind.RETURNED and not fact.steps
     }
-    if signature.writes or not facts.keys() >= set(tangents):
+    if not facts.keys() >= set(tangents):
         return None
     others = tuple(None if isinstance(value, torch.Tensor) else value for value in arguments)
     ends = tuple(facts[index] for index in tangents)
-    return CapturedAgain(program, others, signature.inputs, what.constants, ends, unreached, effects.draws)
+    held = program, others, signature.inputs, what.constants, ends, unreached
+    return CapturedAgain(*held, effects.draws, effects.written)
