@@ -45,7 +45,7 @@ class FakeTemplates:
         template = self._templates.get(key)
         if template is None:
             with without_dispatch():
-                template = self._kept(key, torch.empty_strided(sizes, strides, dtype=dtype, device="meta"))
+                template = self._kept(key, _empty(sizes, strides, dtype, key[:2]))
         with without_dispatch():
             return fake_like_template(mode, template, None, device)
 
@@ -57,8 +57,7 @@ class FakeTemplates:
         template = self._templates.get(key)
         if template is None:
             with without_dispatch():
-                anywhere = torch.empty(0, dtype=of.dtype, device="meta")
-                template = self._kept(key, torch.as_strided(anywhere, sizes, strides, offset))
+                template = self._kept(key, _placed(sizes, strides, offset, of.dtype, key[:2]))
         with without_dispatch():
             return fake_like_template(mode, template, of, of.device)
 
@@ -66,3 +65,31 @@ class FakeTemplates:
         template.is_contiguous()  # the first question computes the answer, and copies have it
         self._templates[key] = template
         return template
+
+
+def _empty(sizes: Sequence[Number], strides: Sequence[Number], dtype: torch.dtype, key: Key) -> torch.Tensor:
+    """Return a new meta tensor; key: of its sizes and strides.
+
+    torch knows at once that what it lays out itself is contiguous; elsewhere it asks size by size, which takes longer
+    than all the rest.
+    """
+    if _may_be_row_major(key):
+        template = torch.empty(sizes, dtype=dtype, device="meta")
+        if key_of(template.stride()) == key[1]:
+            return template
+    return torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+
+
+def _placed(
+    sizes: Sequence[Number], strides: Sequence[Number], offset: Number, dtype: torch.dtype, key: Key
+) -> torch.Tensor:
+    """Return a meta tensor at an offset of some memory; key: of its sizes and strides."""
+    if type(offset) is int and offset == 0:
+        return _empty(sizes, strides, dtype, key)
+    return torch.as_strided(torch.empty(0, dtype=dtype, device="meta"), sizes, strides, offset)
+
+
+def _may_be_row_major(key: Key) -> bool:
+    """Return whether a look at the last stride leaves it open that the strides are products of sizes."""
+    sizes, strides = key
+    return 0 not in sizes and (not strides or (strides[-1] == 1 and (len(strides) == 1 or strides[-2] == sizes[-1])))
