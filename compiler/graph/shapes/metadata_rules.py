@@ -16,7 +16,7 @@ import torch
 
 from ...base.torch_facts import OpOverload, WatchedFakeMode, aliases_nothing, decomposes_by_itself
 from ..facts import is_elementwise
-from . import resizing_rules, view_rules  # noqa: F401  # they register their rules
+from . import constructor_rules, resizing_rules, view_rules  # noqa: F401  # they register their rules
 from .fake_templates import Key, Number, key_of
 from .sized_call import RULES, Findings, Operand, Rule, SizedCall, Undecided, gives
 
@@ -128,29 +128,6 @@ def to_copy(call: SizedCall) -> torch.Tensor:
     return call.laid_out_as(operand, call.value("dtype") or operand.tensor.dtype)
 
 
-@gives(aten.zeros_like.default, aten.ones_like.default, aten.full_like.default, aten.empty_like.default)
-def filled_like(call: SizedCall) -> torch.Tensor:
-    """New elements, where the operand has its own."""
-    if any(value is not None for name, value in call.kwargs.items() if name not in ("dtype", "memory_format")):
-        raise Undecided
-    operand, order = call.operand("self"), call.value("memory_format")
-    dtype = call.value("dtype") or operand.tensor.dtype
-    if order is torch.contiguous_format:
-        return call.row_major(operand.sizes, dtype, operand)
-    if order not in (None, torch.preserve_format):
-        raise Undecided
-    return call.laid_out_as(operand, dtype)
-
-
-@gives(aten.empty_strided.default)
-def made(call: SizedCall) -> torch.Tensor:
-    """A new tensor, of which all is said; torch computes for each what follows from its sizes."""
-    sizes, strides, device = call.value("size"), call.value("stride"), call.value("device")
-    if device is None or call.value("layout") not in (None, torch.strided) or call.value("pin_memory"):
-        raise Undecided
-    return call.new(sizes, strides, call.value("dtype") or torch.get_default_dtype(), torch.device(device))
-
-
 @gives(
     aten._softmax.default,
     aten._log_softmax.default,
@@ -171,6 +148,36 @@ def as_first_operand(call: SizedCall) -> torch.Tensor:
         raise Undecided
     call.demand_elements(first)
     return call.row_major(first.sizes, call.tiny_tensor(len(first.sizes)), first)
+
+
+@gives(aten.embedding.default)
+def rows_by_index(call: SizedCall) -> torch.Tensor:
+    """A row of the table for each index."""
+    table, places = call.operand("weight"), call.operand("indices")
+    if len(table.sizes) != 2:
+        raise Undecided
+    return call.row_major((*places.sizes, table.sizes[1]), table.tensor.dtype, table)
+
+
+@gives(aten.cat.default)
+def joined(call: SizedCall) -> torch.Tensor:
+    """Tensors of one dtype behind each other along a dimension; all are row-major."""
+    operands = [call.as_operand(value) for value in call.value("tensors")]
+    first = operands[0]
+    place = call.value("dim")
+    if type(place) is not int or not first.sizes:
+        raise Undecided
+    place %= len(first.sizes)
+    for one in operands:
+        other = one.size_key[:place], one.size_key[place + 1 :]
+        if other != (first.size_key[:place], first.size_key[place + 1 :]) or one.tensor.dtype != first.tensor.dtype:
+            raise Undecided
+        if one.tensor.device != first.tensor.device:
+            raise Undecided
+        call.demand_elements(one)
+    _demand_row_major(call, *operands)
+    size = sum(one.sizes[place] for one in operands)
+    return call.row_major((*first.sizes[:place], size, *first.sizes[place + 1 :]), first.tensor.dtype, first)
 
 
 # -- reductions --------------------------------------------------------------------------------------------------------

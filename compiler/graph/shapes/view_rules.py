@@ -141,12 +141,31 @@ def unbound(call: SizedCall) -> tuple[torch.Tensor, ...]:
     return tuple(call.view(operand, sizes, strides, offset + n * step) for n in range(int(operand.sizes[place])))
 
 
+@gives(aten.split.Tensor, aten.split_with_sizes.default)
+def divided(call: SizedCall) -> tuple[torch.Tensor, ...]:
+    """Parts of a dimension behind each other, which together are all of it."""
+    operand = call.operand("self")
+    place = _place(call.value("dim"), len(operand.sizes))
+    parts = call.value("split_size" if call.target is aten.split.Tensor else "split_sizes")
+    size = operand.sizes[place]
+    if not isinstance(parts, (list, tuple)):
+        if type(parts) is not int or type(size) is not int or parts < 1 or size < 1:
+            raise Undecided
+        parts = [min(parts, size - start) for start in range(0, size, parts)]
+    if any(call.least(part) < 1 for part in parts) or key_of([sum(parts)])[0] != operand.size_key[place]:
+        raise Undecided
+    results, offset = [], operand.tensor.storage_offset()
+    for part in parts:
+        sizes = [*operand.sizes[:place], part, *operand.sizes[place + 1 :]]
+        results.append(call.view(operand, sizes, operand.strides, offset))
+        offset = offset + part * operand.strides[place]
+    return tuple(results)
+
+
 @gives(aten.view.default, aten._unsafe_view.default)
 def viewed(call: SizedCall) -> torch.Tensor:
-    """The elements of a row-major tensor in other dimensions, of which one may be left open."""
+    """The elements in other dimensions, of which one may be left open."""
     operand = call.operand("self")
-    if not call.is_row_major(operand):
-        raise Undecided
     call.demand_elements(operand)
     sizes = list(call.value("size"))
     key = key_of(sizes)
@@ -158,8 +177,47 @@ def viewed(call: SizedCall) -> torch.Tensor:
         sizes[key.index(-1)] = _product(number // divisor, factors - divisors, [*operand.sizes, *sizes])
     elif (number, factors) != (divisor, divisors):
         raise Undecided
-    strides = call.row_major_strides(sizes, key_of(sizes))
+    strides = (
+        call.row_major_strides(sizes, key_of(sizes)) if call.is_row_major(operand) else _strides_of(operand, sizes)
+    )
     return call.view(operand, sizes, strides, operand.tensor.storage_offset())
+
+
+def _strides_of(operand: Operand, sizes: Sequence[Number]) -> list[Number]:
+    """Return the strides of a view, where each of its dimensions is in a run of dimensions that lie row by row."""
+    strides: list[Number] = []
+    key, place = key_of(sizes), len(sizes) - 1
+    for run in _runs(operand):
+        whole = _factors([operand.size_key[n] for n in run])
+        step: Number = operand.strides[run[-1]]
+        taken: list[Any] = []
+        while place >= 0 and (_factors(taken) != whole or key[place] == 1):
+            strides.append(step)
+            step = step * sizes[place]
+            taken.append(key[place])
+            place -= 1
+        if _factors(taken) != whole:
+            raise Undecided
+    if place >= 0:
+        raise Undecided
+    return strides[::-1]
+
+
+def _runs(operand: Operand) -> list[list[int]]:
+    """Return the dimensions in runs that lie row by row, the last run first; those of one element are nowhere."""
+    runs: list[list[int]] = []
+    for place in range(len(operand.sizes) - 1, -1, -1):
+        if operand.size_key[place] == 1:
+            continue
+        before = runs[-1][0] if runs else None
+        if (
+            before is not None
+            and key_of([operand.sizes[before] * operand.strides[before]])[0] == operand.stride_key[place]
+        ):
+            runs[-1].insert(0, place)
+        else:
+            runs.append([place])
+    return runs
 
 
 def _factors(key: Sequence[Any]) -> tuple[int, Counter[Any]]:
