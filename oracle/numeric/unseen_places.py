@@ -10,7 +10,7 @@ from torch import Tensor
 from .bits import as_reals
 
 UNSEEN = 0.02
-"""Share of what replicas hit that only one of them does: the next one hits a place that none has as often."""
+"""Share of what lanes hit that only one of them does: the next one hits a place that none has as often."""
 FARTHER = 2.0
 """How much larger than all that lanes have anywhere a legitimate value may be."""
 
