@@ -39,8 +39,14 @@ def _importable() -> Iterator[None]:
 
 
 with _importable():
+    from torch.testing._internal import common_utils
     from torch.testing._internal.common_methods_invocations import op_db
     from torch.testing._internal.common_modules import module_db
+    from torch.testing._internal.opinfo import core
+
+# No test of torch's asks for samples here, and to look for it reads the source of every frame, once for each sample.
+for _module in (common_utils, core):
+    vars(_module)["extract_test_fn"] = lambda: None
 
 OPERATORS: dict[str, Any] = {f"{info.name}.{info.variant_test_name}".rstrip("."): info for info in op_db}
 """Name, with the variant after a dot -> torch's description of the operator."""

@@ -135,10 +135,14 @@ def _only_ends_earlier(program: PythonProgram, actual: list[CallRecord], toleran
     return collected is not None and _first_difference(collected, actual, tolerance)[0] is None
 
 
+_BALLAST = compile("class Ballast:\n    pass\ndef step(): return lambda: step", "<ballast>", "exec")
+
+
 def _ballast() -> tuple[object, ...]:
     namespace: dict[str, Any] = {}
-    exec("class Ballast:\n    pass\ndef step(): return lambda: step", namespace)
-    return namespace, namespace["Ballast"](), namespace["step"](), [], {}, object(), torch.empty(1)
+    exec(_BALLAST, namespace)
+    made = namespace["Ballast"](), namespace["step"](), namespace["step"].__code__.replace(co_firstlineno=2)
+    return namespace, *made, [], {}, object(), torch.empty(1)
 
 
 def _place(finding: Finding) -> tuple[str, str, str]:

@@ -15,14 +15,15 @@ from .monte_carlo import (
     WIDE,
     NoiseSource,
     NoisyArithmetic,
+    Scale,
     SumErrors,
-    along_first,
     grid_everywhere,
     internal_roundoff,
     map_tensors,
     noisy_call,
     on_grid,
     tensors_in,
+    times,
     unit_roundoff,
 )
 from .operator_facts import STORED_BETWEEN, OperatorFacts
@@ -64,15 +65,15 @@ class LanePlan:
         """Return the rows that round every result to its declared dtype."""
         return slice(self.count - self.rounded, self.count)
 
-    def amplification(self) -> Tensor:
-        """Return how much of the noise each row takes, float64 [count]; not to be written to."""
+    def amplification(self) -> tuple[float, ...]:
+        """Return how much of the noise each row takes."""
         return _amplification(self.exact, self.replicas, self.wide, self.rounded)
 
     def noisy_rows(self, call: "LaneCall") -> slice:
         """Return the rows that take noise in one call: `noisy`, and the rounded ones where its inside is noisy."""
         return slice(self.exact, self.count) if call.has_inner_noise else self.noisy
 
-    def amplification_of(self, call: "LaneCall") -> Tensor:
+    def amplification_of(self, call: "LaneCall") -> tuple[float, ...]:
         """Return how much of the noise of storing a result each row takes in one call.
 
         A rounded lane repeats a float64 kernel to the bit: a sum that cancels to nothing there would be held for fixed,
@@ -80,25 +81,22 @@ class LanePlan:
         """
         return self._with_noise_where_rounded(self.amplification(), noisy=call.is_double)
 
-    def inner_amplification_of(self, call: "LaneCall") -> Tensor:
+    def inner_amplification_of(self, call: "LaneCall") -> tuple[float, ...]:
         """Return how much of the noise inside of an operator each row takes in one call.
 
         A rounded lane would repeat a composition to the bit as well, where terms of it may cancel in float32.
         """
         return self._with_noise_where_rounded(self.amplification(), noisy=call.has_inner_noise)
 
-    def _with_noise_where_rounded(self, amplification: Tensor, *, noisy: bool) -> Tensor:
+    def _with_noise_where_rounded(self, amplification: tuple[float, ...], *, noisy: bool) -> tuple[float, ...]:
         if not (noisy and self.rounded):
             return amplification
-        amplification = amplification.clone()
-        amplification[self.rounding] = 1.0
-        return amplification
+        return (*amplification[: self.rounding.start], *[1.0] * self.rounded)
 
 
 @lru_cache(maxsize=64)
-def _amplification(exact: int, replicas: int, wide: int, rounded: int) -> Tensor:
-    values = [0.0] * exact + [1.0] * replicas + [WIDE] * wide + [0.0] * rounded
-    return torch.tensor(values, dtype=torch.float64)
+def _amplification(exact: int, replicas: int, wide: int, rounded: int) -> tuple[float, ...]:
+    return (*[0.0] * exact, *[1.0] * replicas, *[WIDE] * wide, *[0.0] * rounded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +197,7 @@ def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: 
     if steps:
         moved = _one_ulp_aside(rows, dtype, source)
     else:
-        moved = source.perturb(rows, torch.tensor(_INNER_ROUNDINGS * internal_roundoff([dtype]), dtype=torch.float64))
+        moved = source.perturb(rows, _INNER_ROUNDINGS * internal_roundoff([dtype]))
     rows.copy_(torch.where(on_grid(rows), rows, moved) if facts.grid_exact and not rows.is_complex() else moved)
     rows.copy_(rows.to(dtype))
 
@@ -250,13 +248,13 @@ def _with_copies(facts: OperatorFacts, args: Any, kwargs: Any) -> tuple[list[Any
     return args, kwargs, written
 
 
-def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor, list[float]]:
+def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[tuple[float, ...], tuple[float, ...], list[float]]:
     """Return inner noise a row, the amplification a row, and output roundoff a result."""
     amplification = plan.amplification_of(call)[rows]
     quiet = call.facts.moving or call.facts.jumping or call.facts.fixed or call.facts.converting
     inner = 0.0 if quiet else call.inner_roundoff
     outer = [_output_roundoff(call, real.dtype) for real in call.real]
-    return plan.inner_amplification_of(call)[rows] * inner, amplification, outer
+    return tuple([each * inner for each in plan.inner_amplification_of(call)[rows]]), amplification, outer
 
 
 def _output_roundoff(call: LaneCall, dtype: torch.dtype) -> float:
@@ -297,7 +295,7 @@ def _noisy_rows(
     args, kwargs = map_tensors(args, lambda t: t[rows]), map_tensors(kwargs, lambda t: t[rows])
     if facts.decomposition is not None:
         noisy = _decomposed(call, args, kwargs, source, inner)
-    elif bool(inner.any()):
+    elif any(inner):
         perturbed = map_tensors(args, lambda t: source.perturb(t, inner))
         noisy = plain(call, perturbed, map_tensors(kwargs, lambda t: source.perturb(t, inner)))
         # acos(1), atanh(1): noise must not push an exact argument out of the domain
@@ -336,7 +334,7 @@ def _grid_mask(call: LaneCall, args: Any, kwargs: Any, clean: list[Tensor]) -> T
 
 
 def _decomposed(
-    call: LaneCall, args: Any, kwargs: Any, source: NoiseSource, scale: Tensor, sums: SumErrors | None = None
+    call: LaneCall, args: Any, kwargs: Any, source: NoiseSource, scale: Scale, sums: SumErrors | None = None
 ) -> list[Tensor]:
     assert call.facts.decomposition is not None
     args, kwargs, written = _with_copies(call.facts, args, kwargs)
@@ -372,7 +370,7 @@ def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list
         take = _row_alone if "as_strided" in call.facts.name else _row
         args = map_tensors(call.args, lambda t, row=row, take=take: take(t, row))
         kwargs = map_tensors(call.kwargs, lambda t, row=row: t[row])
-        noiseless = not (float(amplification[row]) or float(inner[row])) or exact_sum
+        noiseless = not (amplification[row] or inner[row]) or exact_sum
         if noiseless:
             values = plain(call, args, kwargs)
         else:
@@ -410,18 +408,17 @@ def _noisy_lane(
     args: Any,
     kwargs: Any,
     source: NoiseSource,
-    scales: tuple[Tensor, Tensor, list[float]],
+    scales: tuple[float, float, list[float]],
     sums: SumErrors,
 ) -> list[Tensor]:
     facts, (inner, amplification, outer) = call.facts, scales
     if facts.decomposition is not None:
         values = _decomposed(call, args, kwargs, source, inner, sums)
-    elif not float(inner):
+    elif not inner:
         values = plain(call, args, kwargs)
     else:
         copied, copied_kwargs, written = _with_copies(facts, args, kwargs)
-        quiet = torch.zeros((), dtype=torch.float64)
-        noisy = (call.operator, facts, copied, copied_kwargs, source, inner, quiet, sums)
+        noisy = (call.operator, facts, copied, copied_kwargs, source, inner, 0.0, sums)
         result = noisy_call(*noisy) if not written else None
         if result is None:
             perturbed = map_tensors(args, lambda t: source.perturb(t, inner))
@@ -432,13 +429,11 @@ def _noisy_lane(
 
 
 def _round_noisily(
-    call: LaneCall, values: list[Tensor], source: NoiseSource, amplification: Tensor, outer: list[float]
+    call: LaneCall, values: list[Tensor], source: NoiseSource, amplification: Scale, outer: list[float]
 ) -> list[Tensor]:
     """Return results with the noise of rounding to their storage dtype; a conversion leaves alone what already fits."""
     perturbed = [
-        _below_normal(source.perturb(value, amplification * roundoff), real, source, amplification * roundoff)
-        if roundoff
-        else value
+        _stored(value, real, source, times(amplification, roundoff)) if roundoff else value
         for value, roundoff, real in zip(values, outer, call.real, strict=False)
     ]
     if not call.facts.converting:
@@ -449,8 +444,12 @@ def _round_noisily(
     ]
 
 
-def _below_normal(value: Tensor, real: Tensor, source: NoiseSource, scale: Tensor) -> Tensor:
-    """Return half-precision results with the noise of those too small for all their digits: the same for each size."""
+def _stored(value: Tensor, real: Tensor, source: NoiseSource, scale: Scale) -> Tensor:
+    """Return results with the noise of storing them; half-precision ones too small for all digits have one of theirs.
+
+    That one is the same for each size.
+    """
+    value = source.perturb(value, scale)
     if real.dtype is not torch.float16 or not value.is_floating_point():
         return value
     tiny = torch.finfo(torch.float16).tiny
@@ -460,4 +459,4 @@ def _below_normal(value: Tensor, real: Tensor, source: NoiseSource, scale: Tenso
     return source.add(value, rounded.to(value.dtype) * tiny, scale)
 
 
-__all__ = ["LaneCall", "LanePlan", "along_first", "evaluate", "fresh_results", "plain"]
+__all__ = ["LaneCall", "LanePlan", "evaluate", "fresh_results", "plain"]

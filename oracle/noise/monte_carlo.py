@@ -30,6 +30,9 @@ _DRAWN = 1 << 17
 INTEGRAL = frozenset({torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8})
 _FOURIER = frozenset("_fft_r2c _fft_c2r _fft_c2c".split())
 
+Scale = float | tuple[float, ...]
+"""How much noise: one amount, or one for each lane along the first dimension."""
+
 
 def unit_roundoff(dtype: torch.dtype) -> float:
     """Return u, the largest relative error of rounding to a floating or complex dtype."""
@@ -99,31 +102,44 @@ class NoiseSource:
         first = int(self._places.random() * (_DRAWN - count))
         return slice(first, first + count)
 
-    def perturb(self, value: Tensor, scale: Tensor) -> Tensor:
-        """Return value * (1 + scale * xi); scale is 0-dim, or [L] along the first dimension of value."""
-        if not (value.is_floating_point() or value.is_complex()):
-            return value
-        if value.is_complex():
+    def perturb(self, value: Tensor, scale: Scale) -> Tensor:
+        """Return value * (1 + scale * xi)."""
+        if not value.is_floating_point():
+            if not value.is_complex():
+                return value
             return torch.view_as_complex(self.perturb(torch.view_as_real(value.resolve_conj()).contiguous(), scale))
-        amounts = scale.tolist() if scale.dim() else [scale.item()]
-        shape = (max(value.shape[0], len(amounts)), *value.shape[1:]) if scale.dim() else value.shape
-        place = self._place(shape) if amounts.count(amounts[0]) == len(amounts) else None
+        shape: Sequence[int] = value.shape
+        if isinstance(scale, tuple):
+            shape = (max(value.shape[0], len(scale)), *value.shape[1:])
+            if scale.count(scale[0]) < len(scale):
+                return self.uniform(shape, value.device).mul(_along_first(scale, value)).add_(1).mul_(value)
+            scale = scale[0]
+        place = self._place(shape)
         if place is not None:
-            return _factors(self._seed, value.device, amounts[0])[place].view(shape) * value
-        return self.uniform(shape, value.device).mul(along_first(scale, value.dim())).add_(1).mul_(value)
+            return _factors(self._seed, value.device, scale)[place].view(shape) * value
+        return self.uniform(shape, value.device).mul(scale).add_(1).mul_(value)
 
-    def add(self, value: Tensor, magnitude: Tensor, scale: Tensor) -> Tensor:
+    def add(self, value: Tensor, magnitude: Tensor, scale: Scale) -> Tensor:
         """Return value + scale * magnitude * xi."""
         if value.is_complex():
             pairs = torch.view_as_real(value.resolve_conj()).contiguous()
             return torch.view_as_complex(self.add(pairs, magnitude.unsqueeze(-1), scale))
-        noise = self.uniform(value.shape, value.device).mul(along_first(scale, value.dim())).mul_(magnitude)
+        noise = self.uniform(value.shape, value.device).mul(_along_first(scale, value)).mul_(magnitude)
         return noise.add_(value)
 
 
-def along_first(scale: Tensor, dims: int) -> Tensor:
-    """Return [L] shaped to broadcast along the first of `dims` dimensions; a 0-dim scale stays."""
-    return scale if scale.dim() == 0 else scale.view(-1, *[1] * (dims - 1))
+def times(scale: Scale, factor: float) -> Scale:
+    """Return so many times as much noise."""
+    return tuple([each * factor for each in scale]) if isinstance(scale, tuple) else scale * factor
+
+
+def _along_first(scale: Scale, value: Tensor) -> Tensor | float:
+    """Return a scale that broadcasts along the first dimension of `value`; one amount is a number."""
+    if not isinstance(scale, tuple):
+        return scale
+    if scale.count(scale[0]) == len(scale):
+        return scale[0]
+    return torch.tensor(scale, dtype=torch.float64, device=value.device).view(-1, *[1] * (value.dim() - 1))
 
 
 def on_grid(value: Tensor) -> Tensor:
@@ -244,10 +260,10 @@ class SumErrors:
 class NoisyArithmetic(DispatchMode):
     """Runs the operators of a decomposition with noise in each, so that cancellation inside a composite shows.
 
-    scale: 0-dim or [L], the internal roundoff times the lane's amplification.  sums: shared by the lanes of a call.
+    scale: the internal roundoff times the lane's amplification.  sums: shared by the lanes of a call.
     """
 
-    def __init__(self, source: NoiseSource, scale: Tensor, sums: SumErrors | None = None) -> None:
+    def __init__(self, source: NoiseSource, scale: Scale, sums: SumErrors | None = None) -> None:
         super().__init__()
         self.source = source
         self.scale = scale
@@ -270,23 +286,23 @@ def noisy_call(
     args: Any,
     kwargs: Any,
     source: NoiseSource,
-    inner: Tensor,
-    outer: Tensor,
+    inner: Scale,
+    outer: Scale,
     sums: SumErrors,
 ) -> Any:
     """Return the operator's result with input noise `inner`, output noise `outer` and its accumulation term."""
 
     def perturbed(value: Tensor) -> Tensor:
-        return source.perturb(value, inner) if inner.dim() == 0 or value.dim() else value
+        return source.perturb(value, inner) if value.dim() or not isinstance(inner, tuple) else value
 
     result = operator(*map_tensors(args, perturbed), **map_tensors(kwargs, perturbed))
     outputs = tensors_in(result)
     magnitudes: list[Tensor | None] = [None] * len(outputs)
     if facts.summing and any(t.is_floating_point() or t.is_complex() for t in outputs):
         # A float32 loop says nothing about float64 sums.
-        in_loops = float(inner.max()) > DOUBLE
+        in_loops = _largest(inner) > DOUBLE
         magnitudes = sums.of(operator, outputs, lambda: _sum_errors(operator, facts, args, kwargs, outputs, in_loops))
-    elif facts.name in _FOURIER and float(inner.max()) <= DOUBLE:
+    elif facts.name in _FOURIER and _largest(inner) <= DOUBLE:
         # Noise in the arguments is no larger than the last bit of the sums that would carry it on.
         magnitudes = [_fourier_error(args[0], args[1], args[2], outputs[0])]
     noisy_outputs = iter(
@@ -294,6 +310,10 @@ def noisy_call(
         for out, magnitude in zip(outputs, magnitudes, strict=True)
     )
     return map_tensors(result, lambda _: next(noisy_outputs))
+
+
+def _largest(scale: Scale) -> float:
+    return max(scale) if isinstance(scale, tuple) else scale
 
 
 def _fourier_error(value: Tensor, dimensions: Sequence[int], normalization: int, output: Tensor) -> Tensor:
@@ -319,9 +339,9 @@ def _sum_errors(
 
 
 def _with_output_noise(
-    value: Tensor, source: NoiseSource, inner: Tensor, outer: Tensor, magnitude: Tensor | None
+    value: Tensor, source: NoiseSource, inner: Scale, outer: Scale, magnitude: Tensor | None
 ) -> Tensor:
-    if not (value.is_floating_point() or value.is_complex()) or (outer.dim() and not value.dim()):
+    if not (value.is_floating_point() or value.is_complex()) or (isinstance(outer, tuple) and not value.dim()):
         return value
     value = source.perturb(value, outer)
     return value if magnitude is None else source.add(value, magnitude, inner)

@@ -41,6 +41,8 @@ SLICE_RMS, SLICE_RMS_LOW = 6.0, 2.0
 SLICE_NULL, SLICE_NULL_LOW = 5.0, 2.0
 # How far a single element of low precision may stand out from the compiled errors themselves.
 LONE_LOW = 6.0
+# As near as eager: no element is further from the float64 value than so many roundings, or times eager's furthest one.
+FURTHEST, FURTHER = 4.0, 2.0
 # The share of the bias that the full judgement allows.
 BIAS_SHARE = 0.8
 # Eager's own error is a unit only where it is small: below this many u of the values, and below this share of them.
@@ -104,8 +106,8 @@ class _Rows:
             yield rows, self.actual[rows].double().sub_(exact), eager.sub_(exact), exact
 
 
-def _rows_of(actual: Tensor, eager: Tensor, exact: ExactValue | None) -> _Rows | None:
-    """Return the rows that differ; a vector is one row.  None when too few elements do."""
+def _rows_of(actual: Tensor, eager: Tensor, exact: ExactValue | None, fewest: int = FEWEST) -> _Rows | None:
+    """Return the rows that differ; a vector is one row.  None when they have too few elements."""
     columns = eager.shape[-1] if eager.dim() else 1
     a, e = actual.reshape(-1, columns), eager.reshape(-1, columns)
     r = None if exact is None else exact.matrix(columns)
@@ -115,7 +117,7 @@ def _rows_of(actual: Tensor, eager: Tensor, exact: ExactValue | None) -> _Rows |
         if not bool(differs.all()):
             kept = differs.nonzero().flatten()
             a, e = a[kept], e[kept]
-    return None if a.numel() < FEWEST else _Rows(a, e, r, tuple(eager.shape[:-1]), kept)
+    return None if a.numel() < fewest else _Rows(a, e, r, tuple(eager.shape[:-1]), kept)
 
 
 def _differing(first: Tensor, second: Tensor) -> Tensor:
@@ -135,11 +137,13 @@ def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Scree
     """Accept a tensor whose errors are distributed as eager's are; shapes and dtypes of the first two are equal.
 
     exact: the float64 value.  The element, the root mean square and the mean over slices are tested, as in the full
-    judgement, in units of eager's error pooled over the slices an element lies in.
+    judgement, in units of eager's error pooled over the slices an element lies in.  In full precision a tensor is
+    accepted as well where it is as near to the float64 value as eager is, whatever the slices say, or however few.
     """
     if not eager.is_floating_point() or eager.dtype == torch.float64 or not eager.numel():
         return OPEN
-    rows = _rows_of(actual, eager, ExactValue(exact) if isinstance(exact, Tensor) else exact)
+    exact = ExactValue(exact) if isinstance(exact, Tensor) else exact
+    rows = _rows_of(actual, eager, exact, FEWEST if eager.dtype in LOW_PRECISION else 1)
     if rows is None:
         return OPEN
     pooled = _pool(rows, eager.dtype)
@@ -152,28 +156,51 @@ def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Scree
     )
     u = unit_roundoff(eager.dtype)
     fair = 0 < noise <= min(EAGER_UNITS * u, EAGER_SHARE) and result.eager_worst <= EAGER_WORST
+    few = rows.eager.numel() < FEWEST
     decision = None
-    if fair and pooled.settled and result.accepted(eager.dtype, pooled):
+    if (fair and pooled.settled and not few and result.accepted(eager.dtype, pooled)) or (
+        eager.dtype not in LOW_PRECISION and result.near(pooled) and _is_as_near(rows, pooled, u)
+    ):
         share = pooled.rms / pooled.eager_rms
         words = f"rms error {pooled.rms:.2g} against float64, eager has {pooled.eager_rms:.2g}"
         decision = FinalDecision(VerdictKind.BETTER if share < BETTER_SHARE else VerdictKind.NOISE, None, words)
+    if few and decision is None:
+        return OPEN
     return Screening(decision, noise, ratio if fair else 0.0, pooled.rms, pooled.eager_rms)
+
+
+def _is_as_near(rows: _Rows, pooled: "_Pooled", u: float) -> bool:
+    """Return whether no element is much further from the float64 value than eager's furthest one, which is near.
+
+    In roundings of the element or, where that is larger, of what is usual in its row and column.
+    """
+    furthest = eager_furthest = 0.0
+    for where, c, e, r in rows.blocks():
+        size = torch.maximum(r.abs(), pooled.row_level[where] * pooled.column_level).mul_(u)
+        size.clamp_(min=torch.finfo(torch.float32).tiny * u)
+        furthest = max(furthest, float(c.abs_().div_(size).max()))
+        eager_furthest = max(eager_furthest, float(e.abs_().div_(size).max()))
+    return eager_furthest <= EAGER_UNITS and furthest <= max(FURTHEST, FURTHER * eager_furthest)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pooled:
     """Eager's error over slices, and what else the first pass finds.
 
-    by_row, by_column: [rows, 1] and [1, columns]; their product is a unit.  rms, eager_rms, level: of the compiled
-    error, eager's, and the exact values.  settled: nothing that eager computes exactly differs.
+    by_row, by_column: [rows, 1] and [1, columns]; their product is a unit.  row_level, column_level: the same of the
+    exact values.  rms, eager_rms, level: of the compiled error, eager's, and the exact values.  settled: nothing that
+    eager computes exactly differs, but for chance; moved: something does.
     """
 
     by_row: Tensor
     by_column: Tensor
+    row_level: Tensor
+    column_level: Tensor
     rms: float
     eager_rms: float
     level: float
     settled: bool
+    moved: bool
 
 
 def _pool(rows: _Rows, dtype: torch.dtype) -> _Pooled | None:
@@ -206,12 +233,15 @@ def _pool(rows: _Rows, dtype: torch.dtype) -> _Pooled | None:
     share = float(of_columns[0].sum()) / level if level else 0.0
     row_units = (torch.maximum(of_rows[0], share * of_rows[1]) / columns).sqrt_()[:, None]
     column_units = (torch.maximum(of_columns[0], share * of_columns[1]) / count).sqrt_()[None, :]
-    if columns < SHORTEST:
-        row_units = torch.full_like(row_units, mean)
-    if count < SHORTEST:
-        column_units = torch.full_like(column_units, mean)
     roots = (math.sqrt(square / number), math.sqrt(eager_square / number), math.sqrt(level / number))
-    return _Pooled(row_units, column_units / mean if mean else column_units, *roots, settled)
+    row_levels, column_levels = (of_rows[1] / columns).sqrt_()[:, None], (of_columns[1] / count).sqrt_()[None, :]
+    if columns < SHORTEST:
+        row_units, row_levels = torch.full_like(row_units, mean), torch.full_like(row_levels, roots[2])
+    if count < SHORTEST:
+        column_units, column_levels = torch.full_like(column_units, mean), torch.full_like(column_levels, roots[2])
+    column_units = column_units / mean if mean else column_units
+    column_levels = column_levels / roots[2] if roots[2] else column_levels
+    return _Pooled(row_units, column_units, row_levels, column_levels, *roots, settled, bool(moved_places))
 
 
 @dataclass(slots=True)
@@ -230,9 +260,20 @@ class _Distances:
     relative: float = 0.0
     eager_relative: float = 0.0
 
+    def near(self, pooled: _Pooled) -> bool:
+        """Return whether the error as a whole is eager's: its root mean square, and its mean unless there are few."""
+        if pooled.moved or not self._rms_accepted(pooled):
+            return False
+        number = self.count * self.columns
+        whole = (self.column_sums.sum(1, keepdim=True), float(number), 0.0)
+        return number < FEWEST or self._slices_accepted(*whole, low=False)
+
+    def _rms_accepted(self, pooled: _Pooled) -> bool:
+        return pooled.rms <= RMS * (1 + FEW_DRAWS / math.sqrt(self.count * self.columns)) * pooled.eager_rms
+
     def accepted(self, dtype: torch.dtype, pooled: _Pooled) -> bool:
         """Return whether all statistics are within what the screen allows."""
-        if pooled.rms > RMS * (1 + FEW_DRAWS / math.sqrt(self.count * self.columns)) * pooled.eager_rms:
+        if not self._rms_accepted(pooled):
             return False
         if dtype in LOW_PRECISION:
             if self.over > 1:

@@ -10,6 +10,7 @@ import plumbline
 from plumbline.compiler.base.errors import UserError
 from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.fuzz.program_data import to_plain
+from plumbline.fuzz.python_programs import python_trial
 from plumbline.fuzz.python_programs.program_source import draw_program
 from plumbline.fuzz.python_programs.python_program import PythonProgram
 from plumbline.fuzz.python_programs.python_trial import try_python_program
@@ -142,7 +143,8 @@ def test_what_is_kept_too_long_is_seen():
     assert trial.signature is not None
 
 
-def test_a_failure_shrinks_to_the_statement_that_fails():
+def test_a_failure_shrinks_to_the_statement_that_fails(monkeypatch):
+    monkeypatch.setattr(python_trial, "PLAIN_AGAIN", 1)  # no address is taken apart here
     body = (
         "log = []\nfor i in range(3):\n    log.append(i)\nif len(log) > 1:\n    x = x + 1\nprint('seen')\nreturn log, x"
     )

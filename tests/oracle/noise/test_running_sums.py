@@ -52,6 +52,17 @@ def test_long_chains_are_split():
     assert _loop_error(rows) < 4.5 * _loop_error(rows[:LONGEST_CHAIN])
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 16, 300])
+@pytest.mark.parametrize("count", [3, 8, 129, 1000, LONGEST_CHAIN])
+def test_terms_are_added_one_after_the_other(count, columns):
+    rows = torch.randn(count, columns, generator=torch.Generator().manual_seed(0))
+    total = torch.zeros(columns)
+    for row in rows:
+        total += row
+    error = (total.double() - rows.double().sum(0)).abs()
+    assert torch.equal(_loop_error(rows), error)
+
+
 @pytest.mark.parametrize("dims", [[0], [1], [0, 1]])
 def test_both_loops_beside_each_other_err_as_they_do_alone(monkeypatch, dims):
     x = torch.randn(70, 90, generator=torch.Generator().manual_seed(0)).double()
