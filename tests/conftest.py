@@ -52,7 +52,9 @@ def fixed_seeds() -> None:
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(SEED)
     if torch := sys.modules.get("torch"):
-        torch.manual_seed(SEED)
+        torch.default_generator.manual_seed(SEED)  # `torch.manual_seed` keeps a stack for every kind of device
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(SEED)
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,7 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
     if _COMPILER not in sys.modules and not any(name in os.environ for name in _VARIABLES):
         let_references_run()
         try:
-            without_compiler(FakeTensorMode.__init__)(mode, **settings)
+            without_compiler(_start())(mode, **settings)
             converter: Any = mode.fake_tensor_converter
             converter.from_real_tensor = _named(
                 MethodType(without_compiler(type(converter).from_real_tensor), converter)
@@ -49,7 +49,19 @@ def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
             return
         except Exception:  # torch wants more of its compiler than is known here
             mode.__dict__.clear()
-    FakeTensorMode.__init__(mode, **settings)
+    _start()(mode, **settings)
+
+
+@cache
+def _start() -> Any:
+    """Return `FakeTensorMode.__init__` without the stack that it keeps for one error: a tenth of a short capture."""
+    return _with_scope(FakeTensorMode.__init__, traceback=_NoStack)
+
+
+class _NoStack:
+    """`traceback` for the start of a mode."""
+
+    extract_stack: Any = staticmethod(list)
 
 
 def _named(from_real_tensor: Any) -> Any:
@@ -173,8 +185,14 @@ def _answer(name: str, scope: Any = None, inner: Any = None, listed: Any = (), l
 @cache
 def without_compiler(code: Any) -> Any:
     """Return a function of torch's that does not import its compiler for a setting."""
-    scope = {**code.__globals__, "torch": _STAND_IN, "__builtins__": {**vars(builtins), "__import__": _answer}}
-    alone = FunctionType(code.__code__, scope, code.__name__, code.__defaults__, code.__closure__)
+    return _with_scope(code, torch=_STAND_IN, __builtins__={**vars(builtins), "__import__": _answer})
+
+
+def _with_scope(code: Any, **names: Any) -> Any:
+    """Return a function that finds other objects under these global names."""
+    alone = FunctionType(
+        code.__code__, {**code.__globals__, **names}, code.__name__, code.__defaults__, code.__closure__
+    )
     alone.__kwdefaults__ = code.__kwdefaults__
     return alone
 

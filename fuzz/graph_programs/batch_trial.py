@@ -202,7 +202,7 @@ class _BatchPlay:
             ]
             return self.candidate(*(one for group in groups for one in group))[number]
 
-        torch.manual_seed(call)
+        torch.default_generator.manual_seed(call)
         verdict = judge_call(function, compiled, args, {}, OPTIONS, call_roots(function, "function", args, {})).verdict
         fresh = partial(self.arguments, number, call)
         if runs_where_eager_refuses(verdict) and gradient_is_right(function, compiled, fresh, call):

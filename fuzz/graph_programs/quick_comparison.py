@@ -37,7 +37,7 @@ class CallOutcome:
 
 def run_call(program: Callable[..., Any], arguments: tuple[Any, ...], seed: int) -> CallOutcome:
     """Call a program of ours, whose result is a tuple; an exception becomes part of the outcome."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     try:
         outputs = program(*arguments)
     except Exception as error:

@@ -349,7 +349,7 @@ def _surroundings() -> Iterator[None]:
     re.purge()
     random.seed(0)
     numpy.random.seed(0)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # that of all devices reads the stack for each
     always, grad, dtype = torch.is_warn_always_enabled(), torch.is_grad_enabled(), torch.get_default_dtype()
     collecting = gc.isenabled()
     gc.disable()  # what is freed, and when, is part of a program
