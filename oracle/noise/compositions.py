@@ -137,13 +137,14 @@ def attention_backward(
     """Return the gradients of query, key and value.
 
     The weights are recomputed: kernels repeat their scores bit by bit, so forward and backward noise cancels where
-    a softmax saturates.  With the saved log denominators it would not cancel here.
+    a softmax saturates.  With the saved log denominators it would not cancel here.  The output is read as it was
+    stored, and its rounding stays where values are alike.
     """
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     keys, values = _repeated(key, query), _repeated(value, query)
     weights = torch.softmax(_scores(query, keys, is_causal, attn_mask, scale), -1)
     drift = grad @ values.mT
-    scores = weights * (drift - (weights * drift).sum(-1, keepdim=True)) * factor
+    scores = weights * (drift - (grad * out).sum(-1, keepdim=True)) * factor
     return scores @ keys, _gathered(scores.mT @ query, key), _gathered(weights.mT @ grad, value)
 
 
