@@ -1,8 +1,9 @@
-"""Operators written out for noisy lanes read what torch's kernels read."""
+"""Composite operators written as smaller ones."""
 
 import pytest
 import torch
 
+from plumbline.oracle.noise.compositions import attention, attention_backward
 from plumbline.oracle.noise.shadow import ShadowRun
 
 
@@ -30,3 +31,14 @@ def test_lstm_and_its_gradients_are_followed(both):
     for lane, expected in zip(lanes, program(x.double()), strict=True):
         assert torch.allclose(lane.exact, expected, rtol=1e-9, atol=1e-12)
         assert lane.replicas.std(0).max() > 0
+
+
+def test_the_backward_of_attention_reads_the_output_as_it_was_stored():
+    """Where values are alike, its rounding in half precision is most of what eager's gradients are off."""
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+    generator = torch.Generator().manual_seed(0)
+    query, key, value, grad = (torch.randn(2, 3, 8, 16, generator=generator, dtype=torch.float64) for _ in range(4))
+    out, logsumexp = attention(query, key, value)
+    for stored in (out, out.bfloat16().double()):
+        arguments = (grad, query, key, value, stored, logsumexp, 0.0, False)
+        torch.testing.assert_close(attention_backward(*arguments), kernel(*arguments))

@@ -118,6 +118,60 @@ def test_more_dimensions_are_judged_slice_by_slice():
     assert screened(wrong, eager, exact).decision is None
 
 
+def few(dtype, count, seed, scale=1.0):
+    """Sums of many terms: eager's, the same in another order, and in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    terms = (torch.randn(count, 200, generator=generator, dtype=torch.float64) * scale).to(dtype)
+    return terms.sum(1), terms.flip(1).cumsum(1)[:, -1], terms.double().sum(1)
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 15])
+def test_few_elements_pass_where_none_is_further_off_than_eagers_furthest(count):
+    passed = differing = 0
+    for seed in range(40):
+        eager, other, exact = few(torch.float32, count, seed)
+        if torch.equal(eager, other) or bool(((eager.double() == exact) & (other != eager)).any()):
+            continue
+        differing += 1
+        passed += screened(other, eager, exact).decision is not None
+    assert passed > differing / 2
+
+
+@pytest.mark.parametrize("fault", [1e-4, -3e-5], ids=str)
+@pytest.mark.parametrize("count", [1, 3, 8, 15])
+def test_a_fault_in_few_elements_stays_open(count, fault):
+    for seed in range(40):
+        eager, other, exact = few(torch.float32, count, seed)
+        other[count // 2] *= 1 + fault
+        assert screened(other, eager, exact).decision is None
+
+
+def test_few_elements_of_half_precision_stay_open():
+    for dtype in (torch.bfloat16, torch.float16):
+        eager, _, exact = few(dtype, 8, 0)
+        assert screened(exact.to(dtype) * 1.01, eager, exact).decision is None
+
+
+def test_few_elements_that_eager_has_exactly_stay_open():
+    eager = torch.tensor([1.0, 2.0, 4.0])
+    other = torch.nextafter(eager, torch.full((3,), 9.0))
+    assert screened(other, eager, eager.double()).decision is None
+    assert screened(other, torch.tensor([1.0, 2.0000005, 4.000001]), eager.double()).decision is None
+
+
+def test_rows_of_another_size_have_a_measure_of_their_own():
+    """A row that is a millionth of the others is far off when it is lost, however little that is beside the others."""
+    eager, other, exact = product(torch.float32)
+    for value in (eager, other, exact):
+        value[7] *= 2**-20
+        value[:, 3] *= 2**-20
+    assert screened(other, eager, exact).decision is not None
+    for lost in (7, (slice(None), 3)):
+        wrong = other.clone()
+        wrong[lost] = 0
+        assert screened(wrong, eager, exact).decision is None
+
+
 NOISE = KnownNoise(2e-7, 3e-6)
 
 
