@@ -13,6 +13,7 @@ from torch import Tensor
 from plumbline.compiler.base.torch_facts import decomposition_of
 
 from .remainders import fmod, remainder
+from .stored_values import stored
 
 
 def batch_norm(
@@ -118,7 +119,7 @@ def attention(
 ) -> tuple[Tensor, Tensor]:
     """Return softmax(Q K^T * scale + mask) V, and the log of the softmax's denominators, [..., queries]."""
     scores = _scores(query, _repeated(key, query), is_causal, attn_mask, scale)
-    return torch.softmax(scores, -1) @ _repeated(value, query), torch.logsumexp(scores, -1)
+    return stored(torch.softmax(scores, -1)) @ _repeated(value, query), torch.logsumexp(scores, -1)
 
 
 def attention_backward(
@@ -144,8 +145,8 @@ def attention_backward(
     keys, values = _repeated(key, query), _repeated(value, query)
     weights = torch.softmax(_scores(query, keys, is_causal, attn_mask, scale), -1)
     drift = grad @ values.mT
-    scores = weights * (drift - (grad * out).sum(-1, keepdim=True)) * factor
-    return scores @ keys, _gathered(scores.mT @ query, key), _gathered(weights.mT @ grad, value)
+    scores = stored(weights * (drift - (grad * out).sum(-1, keepdim=True)) * factor)
+    return scores @ keys, _gathered(scores.mT @ query, key), _gathered(stored(weights).mT @ grad, value)
 
 
 def _scores(query: Tensor, key: Tensor, is_causal: bool, mask: Tensor | None, scale: float | None) -> Tensor:

@@ -28,6 +28,7 @@ from .monte_carlo import (
 )
 from .operator_facts import STORED_BETWEEN, OperatorFacts
 from .shadow_memory import wide_dtype
+from .stored_values import storing
 
 # Before they round, rounded lanes are perturbed by 16 roundings of float32: sums and libm of legitimate kernels may
 # differ by that much.  Where all lanes still agree with eager, the declared dtype fixes the value.
@@ -340,7 +341,8 @@ def _decomposed(
     args, kwargs, written = _with_copies(call.facts, args, kwargs)
     in_place = call.operator.name().partition(".")[0].endswith("_") and bool(written)
     let_references_run()  # most decompositions are references of torch's
-    with NoisyArithmetic(source, scale, sums):
+    storage = times(scale, max(map(unit_roundoff, call.dtypes), default=0.0) / call.inner_roundoff)
+    with storing(lambda value: source.perturb(value, storage)), NoisyArithmetic(source, scale, sums):
         result = call.facts.decomposition(*args, **kwargs)
     if in_place:  # the functional form was run: its result is the new value of the argument
         return [tensors_in(result)[0]]
