@@ -42,3 +42,19 @@ def test_the_backward_of_attention_reads_the_output_as_it_was_stored():
     for stored in (out, out.bfloat16().double()):
         arguments = (grad, query, key, value, stored, logsumexp, 0.0, False)
         torch.testing.assert_close(attention_backward(*arguments), kernel(*arguments))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_attention_stores_its_weights_in_the_dtype_of_its_operands(dtype):
+    """What its terms cancel to is off by their roundings, far more than by its own."""
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(1, 2, 40, 16, generator=generator).to(dtype) for _ in range(3))
+    value[..., 20:, :] = -value[..., :20, :]
+    key[..., 20:, :] = key[..., :20, :]
+    run, result = follow(torch.nn.functional.scaled_dot_product_attention, query, key, value, replicas=4)
+    lanes = run.lanes_of(result)
+    terms = torch.softmax(query.double() @ key.double().mT / 4, -1).square() @ value.double().square()
+    noise = torch.finfo(dtype).eps / 2 * terms.sqrt()
+    spread = (lanes.replicas - lanes.exact).square().mean(0).sqrt()
+    assert 0.2 < float((spread / noise).median()) < 2
+    assert float(((result.double() - lanes.exact).abs() / noise).median()) < 2
