@@ -164,8 +164,8 @@ def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Scree
         share = pooled.rms / pooled.eager_rms
         words = f"rms error {pooled.rms:.2g} against float64, eager has {pooled.eager_rms:.2g}"
         decision = FinalDecision(VerdictKind.BETTER if share < BETTER_SHARE else VerdictKind.NOISE, None, words)
-    if few and decision is None:
-        return OPEN
+    if few:  # what few elements are off says nothing about the noise of others
+        return Screening(decision, math.inf, 0.0)
     return Screening(decision, noise, ratio if fair else 0.0, pooled.rms, pooled.eager_rms)
 
 
