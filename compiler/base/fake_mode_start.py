@@ -36,20 +36,19 @@ _VARIABLES = ("TORCH_FAKE_TENSOR_DISPATCH_CACHE", "TORCH_FAKE_TENSOR_DISPATCH_CA
 
 def start_fake_mode(mode: FakeTensorMode, **settings: Any) -> None:
     """Do what `FakeTensorMode.__init__` does."""
-    if _COMPILER not in sys.modules and not any(name in os.environ for name in _VARIABLES):
-        let_references_run()
-        try:
-            without_compiler(_start())(mode, **settings)
-            converter: Any = mode.fake_tensor_converter
-            converter.from_real_tensor = _named(
-                MethodType(without_compiler(type(converter).from_real_tensor), converter)
-            )
-            meta: Any = converter.meta_converter
-            meta.meta_tensor = MethodType(without_compiler(type(meta).meta_tensor), meta)
+    try:
+        if _COMPILER in sys.modules or any(name in os.environ for name in _VARIABLES):
+            _start()(mode, **settings)
             return
-        except Exception:  # torch wants more of its compiler than is known here
-            mode.__dict__.clear()
-    _start()(mode, **settings)
+        let_references_run()
+        without_compiler(_start())(mode, **settings)
+        converter: Any = mode.fake_tensor_converter
+        converter.from_real_tensor = _named(MethodType(without_compiler(type(converter).from_real_tensor), converter))
+        meta: Any = converter.meta_converter
+        meta.meta_tensor = MethodType(without_compiler(type(meta).meta_tensor), meta)
+    except Exception:  # torch wants more of its compiler, or of its own names, than is known here
+        mode.__dict__.clear()
+        FakeTensorMode.__init__(mode, **settings)
 
 
 @cache
