@@ -19,7 +19,7 @@ from .failure_signature import FailureSignature
 from .graphs.graph_case import GraphCase, case_of
 from .graphs.graph_compilers import GraphCompiler, find_graph_compiler
 from .graphs.subgraph import record
-from .reduce.graph_judge import RULES, CompileGraph, GraphReport, GraphRules, judge_case
+from .reduce.graph_judge import RULES, CompileGraph, GraphReport, GraphRules, judge_case, runs_eagerly
 from .reduce.problem import Budget
 from .reduce.reduction import GraphReduction, reduce_graph
 from .repro.proof import Proof, ScriptFile, prove
@@ -161,6 +161,9 @@ def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, optio
             report = _judged(call, compiler, graph, case, stage, after, options)
             queries += 1
             if report.signature is not None and _same_sort(call, report.signature):
+                if not runs_eagerly(case, RULES[after]):
+                    others = others or f"{graph.label}: eager raises in it, so there are no values to cut it by"
+                    continue
                 pipeline = Pipeline(call.compiler, stage, after, call.request)
                 record(case)
                 program = _compile_with(compiler, call, stage, after)

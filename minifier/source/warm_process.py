@@ -84,7 +84,8 @@ class WarmProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            chosen = {**os.environ, **self._variables}
+            # Stock's threads that compile do not live in a fork: a child of this process would wait for them for ever.
+            chosen = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1", **self._variables}
             # Ours, for the process is killed, and what is killed tidies nothing up.
             self._folder = tempfile.TemporaryDirectory(prefix="plumbline-source-", ignore_cleanup_errors=True)
             self._process = subprocess.Popen(

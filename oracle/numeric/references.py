@@ -70,6 +70,7 @@ class _Known:
     exact: dict[str | None, dict[str, ExactValue]] = field(default_factory=dict)
     eager: dict[str | None, dict[str, TensorDigest]] = field(default_factory=dict)
     noise: dict[str, KnownNoise] = field(default_factory=dict)
+    passed: set[str] = field(default_factory=set)
 
 
 Decided = dict[tuple[str, str | None, TensorDigest, TensorDigest], FinalDecision]
@@ -211,7 +212,8 @@ class References:
         repeated = self._known.eager.get(cotangent, {}).pop(path, None)
         if kept is None or repeated is None or not repeated.has_numbers_of(eager):
             return None
-        found = screened(left, right, kept)
+        later = cotangent in self._sources.cotangents[1:] and path in self._known.passed
+        found = screened(left, right, kept, later=later)
         own = KnownNoise(found.noise, found.eager_error)
         if cotangent is not None and noise is None:
             self._known.noise[path] = own
@@ -219,6 +221,8 @@ class References:
         if decision is None and cancelled(own.relative, right.dtype):
             decision = all_rounding(left, right, own)
         if decision is not None:
+            if cotangent == next(iter(self._sources.cotangents), None):
+                self._known.passed.add(path)
             return decision
         exact = kept.value(eager)
         kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact))

@@ -43,6 +43,12 @@ SLICE_NULL, SLICE_NULL_LOW = 5.0, 2.0
 LONE_LOW = 6.0
 # As near as eager: no element is further from the float64 value than so many roundings, or times eager's furthest one.
 FURTHEST, FURTHER = 4.0, 2.0
+# In so many roundings at every element nothing but the order of a sum shows, be eager's own order luckier or not.
+ORDER = 6.0
+# How much further off the elements and slices of a gradient may be whose like, for the cotangent that reaches all of
+# the backward, was within what is allowed there.  For a cotangent that is almost nothing, a whole row or column of a
+# weight's gradient is one rounding, carried along, and the ratio of two roundings has no bound: eager's may be small.
+WIDER = 2.0
 # The share of the bias that the full judgement allows.
 BIAS_SHARE = 0.8
 # Eager's own error is a unit only where it is small: below this many u of the values, and below this share of them.
@@ -133,12 +139,14 @@ def _any_of_rows(found: Tensor) -> Tensor:
     return (found.contiguous().view(torch.int64) if wide else found).any(1)
 
 
-def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Screening:
+def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue, *, later: bool = False) -> Screening:
     """Accept a tensor whose errors are distributed as eager's are; shapes and dtypes of the first two are equal.
 
-    exact: the float64 value.  The element, the root mean square and the mean over slices are tested, as in the full
-    judgement, in units of eager's error pooled over the slices an element lies in.  In full precision a tensor is
-    accepted as well where it is as near to the float64 value as eager is, whatever the slices say, or however few.
+    exact: the float64 value.  later: the gradient for another cotangent was accepted here.
+
+    The element, the root mean square and the mean over slices are tested, as in the full judgement, in units of
+    eager's error pooled over the slices an element lies in.  In full precision a tensor is accepted as well where it is
+    as near to the float64 value as eager is, whatever the slices say, or however few.
     """
     if not eager.is_floating_point() or eager.dtype == torch.float64 or not eager.numel():
         return OPEN
@@ -158,8 +166,10 @@ def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Scree
     fair = 0 < noise <= min(EAGER_UNITS * u, EAGER_SHARE) and result.eager_worst <= EAGER_WORST
     few = rows.eager.numel() < FEWEST
     decision = None
-    if (fair and pooled.settled and not few and result.accepted(eager.dtype, pooled)) or (
-        eager.dtype not in LOW_PRECISION and result.near(pooled) and _is_as_near(rows, pooled, u)
+    low = eager.dtype in LOW_PRECISION
+    wider = WIDER if later and not low else 1.0
+    if (fair and pooled.settled and not few and result.accepted(pooled, low=low, wider=wider)) or (
+        not low and result.unbiased(pooled) and _is_as_near(rows, pooled, u, usual=result.rms_accepted(pooled))
     ):
         share = pooled.rms / pooled.eager_rms
         words = f"rms error {pooled.rms:.2g} against float64, eager has {pooled.eager_rms:.2g}"
@@ -169,10 +179,11 @@ def screened(actual: Tensor, eager: Tensor, exact: Tensor | ExactValue) -> Scree
     return Screening(decision, noise, ratio if fair else 0.0, pooled.rms, pooled.eager_rms)
 
 
-def _is_as_near(rows: _Rows, pooled: "_Pooled", u: float) -> bool:
+def _is_as_near(rows: _Rows, pooled: "_Pooled", u: float, *, usual: bool) -> bool:
     """Return whether no element is much further from the float64 value than eager's furthest one, which is near.
 
     In roundings of the element or, where that is larger, of what is usual in its row and column.
+    usual: the error as a whole is eager's; else only what the order of a sum explains is near.
     """
     furthest = eager_furthest = 0.0
     for where, c, e, r in rows.blocks():
@@ -180,7 +191,8 @@ def _is_as_near(rows: _Rows, pooled: "_Pooled", u: float) -> bool:
         size.clamp_(min=torch.finfo(torch.float32).tiny * u)
         furthest = max(furthest, float(c.abs_().div_(size).max()))
         eager_furthest = max(eager_furthest, float(e.abs_().div_(size).max()))
-    return eager_furthest <= EAGER_UNITS and furthest <= max(FURTHEST, FURTHER * eager_furthest)
+    allowed = max(FURTHEST, FURTHER * eager_furthest) if usual else 0.0
+    return eager_furthest <= EAGER_UNITS and furthest <= max(ORDER, allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,33 +272,35 @@ class _Distances:
     relative: float = 0.0
     eager_relative: float = 0.0
 
-    def near(self, pooled: _Pooled) -> bool:
-        """Return whether the error as a whole is eager's: its root mean square, and its mean unless there are few."""
-        if pooled.moved or not self._rms_accepted(pooled):
-            return False
+    def unbiased(self, pooled: _Pooled) -> bool:
+        """Return whether nothing that eager computes exactly differs, and the mean error of many is eager's."""
         number = self.count * self.columns
         whole = (self.column_sums.sum(1, keepdim=True), float(number), 0.0)
-        return number < FEWEST or self._slices_accepted(*whole, low=False)
+        return not pooled.moved and (number < FEWEST or self._slices_accepted(*whole, low=False))
 
-    def _rms_accepted(self, pooled: _Pooled) -> bool:
+    def rms_accepted(self, pooled: _Pooled) -> bool:
+        """Return whether the error as a whole is eager's: its root mean square."""
         return pooled.rms <= RMS * (1 + FEW_DRAWS / math.sqrt(self.count * self.columns)) * pooled.eager_rms
 
-    def accepted(self, dtype: torch.dtype, pooled: _Pooled) -> bool:
-        """Return whether all statistics are within what the screen allows."""
-        if not self._rms_accepted(pooled):
+    def accepted(self, pooled: _Pooled, *, low: bool, wider: float) -> bool:
+        """Return whether all statistics are within what the screen allows; low: the precision is."""
+        if not self.rms_accepted(pooled):
             return False
-        if dtype in LOW_PRECISION:
+        element = wider * ELEMENT
+        if low:
             if self.over > 1:
                 return False
-        elif self.worst > max(ELEMENT, 2 * self.eager_worst) or (
-            self.eager_relative <= RELATIVE and self.relative > max(ELEMENT, 2 * self.eager_relative)
+        elif self.worst > max(element, 2 * self.eager_worst) or (
+            self.eager_relative <= RELATIVE and self.relative > max(element, 2 * self.eager_relative)
         ):
             return False
-        low = dtype in LOW_PRECISION
         alone = low or pooled.rms < BETTER_SHARE * pooled.eager_rms
-        if alone and self.worst > max(LONE_LOW if low else ELEMENT, 1.5 * self.eager_worst) * self._rms():
+        if alone and self.worst > max(LONE_LOW if low else element, 1.5 * self.eager_worst) * self._rms():
             return False  # more exact than eager everywhere but here
-        return all(self._slices_accepted(*slices, low=low) for slices in self._slices())
+        whole, *others = self._slices()
+        return self._slices_accepted(*whole, low=low) and all(
+            self._slices_accepted(*slices, low=low, wider=wider) for slices in others
+        )
 
     def _rms(self) -> float:
         """Return the root mean square of the compiled distances, 1 at most."""
@@ -309,18 +323,20 @@ class _Distances:
                     number = torch.zeros(size, dtype=torch.float64).index_add_(0, index, counts)
                     yield folded[:, number > 0], number[number > 0], size
 
-    def _slices_accepted(self, sums: Tensor, number: "Tensor | float", slices: float, *, low: bool) -> bool:
+    def _slices_accepted(
+        self, sums: Tensor, number: "Tensor | float", slices: float, *, low: bool, wider: float = 1.0
+    ) -> bool:
         plain, signed, square, eager_plain, eager_signed, eager_square = sums / number
         size = torch.as_tensor(number, dtype=torch.float64)
         many = math.sqrt(2 * math.log(slices + 1)) if slices else 0.0
         floor = BIAS_FLOOR_LOW if low else BIAS_FLOOR_FULL
-        wider = SLICE_NULL if slices and not low else SLICE_NULL_LOW
+        times = SLICE_NULL if slices and not low else SLICE_NULL_LOW
         for mean, null in ((plain, eager_plain), (signed, eager_signed)):
-            allowed = floor + wider * float(null.abs().max()) + (BIAS_NULL + many) / size.sqrt()
-            if bool((mean.abs() > BIAS_SHARE * allowed).any()):
+            allowed = floor + times * float(null.abs().max()) + (BIAS_NULL + many) / size.sqrt()
+            if bool((mean.abs() > wider * BIAS_SHARE * allowed).any()):
                 return False
         within = (SLICE_RMS_LOW if low else SLICE_RMS) * eager_square.sqrt().clamp(min=1.0) * (1 + 3 / size.sqrt())
-        return not bool((square.sqrt() > within).any())
+        return not bool((square.sqrt() > wider * within).any())
 
 
 def _distances(rows: _Rows, pooled: _Pooled, dtype: torch.dtype) -> _Distances:

@@ -56,6 +56,24 @@ def test_a_fault_of_capture_has_no_graph(tmp_path, trusting):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_graph_that_eager_refuses_has_no_values_to_be_cut_by(tmp_path, trusting):
+    """What compiled code does not raise is for the reducer of source: `--by auto` goes on with it."""
+
+    def forgiving(graph, inputs, options):
+        def call(function, args, kwargs):
+            return args[0] if function is torch.linalg.cholesky else function(*args, **kwargs)
+
+        del inputs, options
+        return lambda *args: interpret(graph, args, call=call)
+
+    with backends.replaced_backend("aot_eager", forgiving):
+        given = (lambda x: torch.linalg.cholesky(x - 3).exp(), (torch.eye(3),))
+        found = minify_call(*given, out=tmp_path / "repro.py", backend="aot_eager", proofs=1)
+    assert (found.path, found.reason) == (None, "NOT_IN_A_GRAPH")
+    assert "eager raises in it" in found.sentence
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_script_that_does_not_reproduce_is_never_announced(tmp_path):
     """The fault is planted in this process only, so the fresh one is right."""
     with backends.replaced_backend("aot_eager", wrong_backend(torch.nn.functional.gelu)):

@@ -19,6 +19,13 @@ def test_nothing_is_left_of_a_warm_process(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
+def test_stocks_compiling_threads_are_none_where_runs_are_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "4")
+    program = "import os\nraise KeyError(os.environ['TORCHINDUCTOR_COMPILE_THREADS'])"
+    with WarmProcess() as warm:
+        assert "KeyError: '1'" in warm.ask(program, SourceSettings(compiler="torch", backend="inductor")).own_error
+
+
 def test_modules_that_a_run_imported_are_loaded_once(tmp_path: Path) -> None:
     """A lazy package loads nothing by its own import; what its names load is told by the run that read them."""
     packages, folder = tmp_path / "site-packages", tmp_path / "program"
