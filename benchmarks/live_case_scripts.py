@@ -3,10 +3,9 @@
     python benchmarks/live_case_scripts.py [--case TEXT] [--save FILE] [--seconds S] [TEST ...]
 
 The programs are those of SilentBench that are `live` under the installed torch, or the tests that are named
-(FILE::TEST, in the order of the command line; the first backend of eager, aot_eager and inductor that is wrong is
-asked).  A row is good if the script fails in five fresh processes, none of the things that its certificate lists could
-be left out, and it has no more than `LINES` statements or as few operators.  `--save` keeps the rows; what it has is
-not done again.
+(FILE::TEST); the first backend of eager, aot_eager and inductor that is wrong is asked.  A row is good if the script
+fails in five fresh processes, none of the things that its certificate lists could be left out, and it has no more than
+`LINES` lines or operators.  `--save` keeps the rows; what it has is not done again.
 """
 
 import argparse
@@ -76,7 +75,7 @@ def _at_backend(test: str, backend: str, seconds: float) -> Row:
         text = Path(name, "repro.py").read_text(encoding="utf-8")
         minimal = re.search(r"^1-minimal: +yes", text, re.MULTILINE) is not None
         row |= {"unit": found["unit"], "left": found["ops"], "minimal": minimal, "text": text}
-        row |= {"script": found["reproduces"], "culprit": found["culprit"].partition("\n")[0]}
+        row |= {"script": found["reproduces"], "stage": found["stage"]}
         return row | {"good": bool(found["reproduces"]) and minimal and int(found["ops"]) <= LINES}
 
 
@@ -87,7 +86,7 @@ def said_of(name: str, row: Row) -> str:
     fails = "reproduces" if row["script"] else "DOES NOT REPRODUCE"
     minimal = "1-minimal" if row["minimal"] else "NOT MINIMAL"
     words = f"{row['left']} {row['unit']}, {fails}, {minimal}, {row['processor']} s of CPU"
-    return f"{name:60} {row['backend']:9} {words}; {row['culprit'] or 'no culprit'}"
+    return f"{name:60} {row['backend']:9} {words}"
 
 
 def main() -> int:
@@ -111,12 +110,12 @@ def main() -> int:
                     file.write(json.dumps(rows[name]) + "\n")
         shown.append(rows[name])
         print(said_of(name, rows[name]), flush=True)
-    good, named = sum(bool(row["good"]) for row in shown), sum(bool(row.get("culprit")) for row in shown)
+    good = sum(bool(row["good"]) for row in shown)
     spent = statistics.median([int(str(row.get("processor", 0))) for row in shown] or [0])
     words = (
         f"{good} of {len(shown)} became scripts of at most {LINES} operators or lines that fail {PROOFS} of {PROOFS}"
     )
-    print(f"{words} times and are 1-minimal; culprit named for {named}; CPU seconds: median {spent:.0f}")
+    print(f"{words} times and are 1-minimal; CPU seconds: median {spent:.0f}")
     return 0 if good == len(shown) else 1
 
 

@@ -46,6 +46,24 @@ class LightStorage:
         return shadow_view(self.lanes, self.dtype, tensor)
 
 
+class _Apart:
+    """Two of these around every operator: no gradient, no user mode, float64 as default dtype."""
+
+    __slots__ = ("_default", "_function", "_grad")
+
+    def __enter__(self) -> None:
+        self._default, self._grad = torch.get_default_dtype(), torch.is_grad_enabled()
+        self._function = without_torch_function()
+        self._function.__enter__()
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+
+    def __exit__(self, *how: object) -> None:
+        torch.set_default_dtype(self._default)
+        torch.set_grad_enabled(self._grad)
+        self._function.__exit__(*how)
+
+
 class LightLane(ShadowRun):
     """Follow eager code in one lane, the exact one, or in those of a plan without it.
 
@@ -86,20 +104,9 @@ class LightLane(ShadowRun):
         rows = self.rows_of(tensor)
         return Lanes(known=False) if rows is None else self._sorted(rows, known=True)
 
-    @contextlib.contextmanager
-    def _apart(self) -> Iterator[None]:
+    def _apart(self) -> contextlib.AbstractContextManager[None]:
         """Hide the work on the lane; warnings are those of a reference run, which nobody sees."""
-        if torch.is_inference_mode_enabled():
-            with super()._apart():
-                yield
-            return
-        default = torch.get_default_dtype()
-        with without_torch_function(), torch.no_grad():
-            torch.set_default_dtype(torch.float64)
-            try:
-                yield
-            finally:
-                torch.set_default_dtype(default)
+        return self._hidden() if torch.is_inference_mode_enabled() else _Apart()
 
     def _evaluate(self, call: LaneCall) -> list[Tensor]:
         if not all(_has_floats(real) for real in call.real):  # places of the largest, a mask, a count

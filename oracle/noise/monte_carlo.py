@@ -6,14 +6,13 @@ grows with their length, because any order of summation is legitimate.
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from plumbline.compiler.base.nested import leaves
 from plumbline.compiler.base.torch_facts import DispatchMode
 
 from .operator_facts import OperatorFacts, facts_of
@@ -46,7 +45,20 @@ def internal_roundoff(dtypes: list[torch.dtype]) -> float:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors of an argument tree (lists, tuples, dicts), in order."""
-    return [leaf for leaf in leaves(value) if isinstance(leaf, Tensor)]
+    found: list[Tensor] = []
+    _collect_tensors((value,), found)
+    return found
+
+
+def _collect_tensors(values: Iterable[Any], found: list[Tensor]) -> None:
+    """Add the tensors to `found`; every operator in a lane is asked for its tensors several times."""
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            _collect_tensors(value, found)
+        elif isinstance(value, dict):
+            _collect_tensors(value.values(), found)
 
 
 def map_tensors(value: Any, change: Any) -> Any:

@@ -113,9 +113,12 @@ class ShadowRun(DispatchMode):
             known=known,
         )
 
-    @contextlib.contextmanager
-    def _apart(self) -> Iterator[None]:
+    def _apart(self) -> contextlib.AbstractContextManager[None]:
         """Hide the work on lanes: no gradient, no warning, no user mode, float64 as default dtype."""
+        return self._hidden()
+
+    @contextlib.contextmanager
+    def _hidden(self) -> Iterator[None]:
         default = torch.get_default_dtype()
         with (
             warnings.catch_warnings(),
