@@ -6,7 +6,7 @@ difference from eager is a fault of lowering and a difference from C is a fault 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -218,8 +218,16 @@ def scan_points(scalar: Scalar, value: torch.Tensor, loop: Loop) -> torch.Tensor
     sizes = [fixed(symbol.size) for symbol in loop.reduced]
     lead = value.shape[:kept]
     full = value.expand([*lead, *sizes]).reshape([*lead, prod(sizes)])
-    result = full.cumsum(-1, dtype=scalar.dtype) if scalar.kind == "sum" else full.cumprod(-1, dtype=scalar.dtype)
-    return result.reshape([*lead, *sizes])
+    return _SO_FAR[scalar.kind](full, scalar.dtype).reshape([*lead, *sizes])
+
+
+_SO_FAR: Mapping[str, Callable[[torch.Tensor, torch.dtype], torch.Tensor]] = {
+    "sum": lambda full, dtype: full.cumsum(-1, dtype=dtype),
+    "prod": lambda full, dtype: full.cumprod(-1, dtype=dtype),
+    "max": lambda full, dtype: full.to(dtype).cummax(-1).values,
+    "min": lambda full, dtype: full.to(dtype).cummin(-1).values,
+    "logsumexp": lambda full, dtype: full.to(dtype).logcumsumexp(-1),
+}
 
 
 def first_place(kind: str, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:

@@ -184,6 +184,11 @@ def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtyp
 def _scan(kind: str, before: torch.Tensor | None, value: torch.Tensor) -> torch.Tensor:
     if before is None:
         return value
+    if kind in ("max", "min"):
+        later = value >= before if kind == "max" else value <= before
+        return torch.where(later | (value != value), value, before)
+    if kind == "logsumexp":
+        return torch.logaddexp(before, value)
     return before + value if kind == "sum" else before * value
 
 

@@ -207,7 +207,8 @@ assert len(SCALAR_OPS) == len(_DECLARED), "a scalar operation is declared twice"
 
 # How a reduction starts and combines: the value of an empty reduction, per kind.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-SCANS = ("sum", "prod")  # of these there are results so far, too
+# Of these there are results so far, too: an extreme is the last of those that are equal, and NaN for good.
+SCANS = ("sum", "prod", "max", "min", "logsumexp")
 
 
 def identity(kind: str, dtype: torch.dtype) -> float | int | bool:
@@ -216,6 +217,8 @@ def identity(kind: str, dtype: torch.dtype) -> float | int | bool:
         return False if dtype == torch.bool else 0
     if kind in ("prod", "all"):
         return True if dtype == torch.bool else 1
+    if kind == "logsumexp":
+        return -float("inf")
     if kind not in ("max", "min"):
         raise ValueError(f"{kind} has no identity")
     sign = -1 if kind == "max" else 1

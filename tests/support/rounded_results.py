@@ -19,5 +19,5 @@ def _rounds(scalar: object) -> bool:
     name, dtype = getattr(scalar, "name", ""), getattr(scalar, "dtype", torch.bool)
     if not dtype.is_floating_point:
         return False
-    is_sum = name in ("reduce", "scan") and getattr(scalar, "kind", "") in ("sum", "prod")
+    is_sum = name in ("reduce", "scan") and getattr(scalar, "kind", "") in ("sum", "prod", "logsumexp")
     return is_sum or (name in SCALAR_OPS and SCALAR_OPS[name].costly)

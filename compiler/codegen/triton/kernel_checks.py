@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...runtime.triton_build import BuiltKernel, KernelRequest
+from .triton_library import SO_FAR
 
 MOST_REGISTERS = 128  # with more, fewer than 4 programs of 4 warps fit on a multiprocessor
 MOST_SHARED = 48 * 1024  # bytes; beyond, a kernel has to ask for more
@@ -38,10 +39,11 @@ def faults_of(request: KernelRequest, built: BuiltKernel) -> Iterator[str]:
     own = request.text.split("def kernel", 1)[1]
     if "div.full" in ptx or ("div.approx" in ptx and not any(name in own for name in _DIVIDING)):
         yield "an approximate division"
-    spared = _LIBDEVICE if "libdevice" in own else ()
+    asks_libdevice = "libdevice" in own or SO_FAR["logsumexp"] in own  # by itself, or by a function of the library
+    spared = _LIBDEVICE if asks_libdevice else ()
     for word in sorted(set(re.findall(r"[\w.]+\.ftz[\w.]*", ptx)) - set(spared)):
         yield f"{word} flushes subnormal numbers"
-    if "libdevice" not in own and "tl.fma" not in own and "div_rn" not in own:
+    if not asks_libdevice and "tl.fma" not in own and "div_rn" not in own:
         yield from sorted({f"{word}, which nobody asked for" for word in re.findall(r"fma\.rn\.f(?:32|64)", ptx)})
     entry, threads = _ENTRY.search(ptx), _THREADS.search(ptx)
     count = entry[1].count(".param") if entry else -1

@@ -57,6 +57,23 @@ def first_least(a, at, b, bt):
 
 
 @triton.jit
+def later_greatest(a, b):
+    return tl.where((b >= a) | (b != b), b, a)
+
+
+@triton.jit
+def later_least(a, b):
+    return tl.where((b <= a) | (b != b), b, a)
+
+
+@triton.jit
+def log_of_both(a, b):
+    least, most = least_or_nan(a, b), greatest_or_nan(a, b)
+    apart = libdevice.log1p(libdevice.exp(least - most)) + most
+    return tl.where((least == most) & (least - most != 0), a, apart)
+
+
+@triton.jit
 def floor_quotient(a, b):
     return a // b - tl.where((a % b != 0) & (a < 0), 1, 0)
 
@@ -81,6 +98,15 @@ COMBINE = {
     "argmin": "first_least",
 }
 """The function that combines two values of a reduction; of `max` and `min`, see `extreme`."""
+
+SO_FAR = {
+    "sum": "plus",
+    "prod": "times",
+    "max": "later_greatest",
+    "min": "later_least",
+    "logsumexp": "log_of_both",
+}
+"""The function that combines a result so far with the next one."""
 
 
 def extreme(kind: str, *, is_float: bool) -> str:

@@ -10,7 +10,7 @@ import torch
 
 from ...loops.body import Scalar
 from ...loops.scalar_ops import SCALAR_OPS, Elementary, identity
-from .triton_library import COMBINE, extreme
+from .triton_library import SO_FAR, extreme
 from .triton_text import TritonText, axes_of_access, detail_extent
 from .triton_types import HALF, SMALL, VALUE, cast_text, number_text
 
@@ -70,19 +70,33 @@ class TritonValues:
 
     def _scan(self, scalar: Scalar, value: str, name: str) -> str:
         """Write the results so far of a block of points, behind those of the blocks before it if there are some."""
-        combine, carry = COMBINE[scalar.kind], f"far{self.text.number[id(scalar)]}"
+        combine, carry = SO_FAR[scalar.kind], f"far{self.text.number[id(scalar)]}"
         self.text.line(f"{name}_in = tl.broadcast_to({value}, {self.text.shape.tile})")
         if self.text.shape.tiling.whole:
             return f"tl.associative_scan({name}_in, 1, {combine})"
+        if scalar.kind in ("max", "min"):
+            return self._extreme_so_far(scalar, name, carry)
         self.text.line(f"{name}_before = {carry}")
         # in the last block it takes in what lies beyond the end, and nobody needs it any more
         self.text.line(f"{carry} = {combine}({carry}, tl.reduce({name}_in, 1, {combine}, keep_dims=True))")
         return f"{combine}({name}_before, tl.associative_scan({name}_in, 1, {combine}))"
 
+    def _extreme_so_far(self, scalar: Scalar, name: str, carry: str) -> str:
+        """Write the same for an extreme: of equal ones the last counts, and a reduction may take them in any order."""
+        kind, combine = scalar.kind, SO_FAR[scalar.kind]
+        start, greatest = self._start(scalar), extreme(kind, is_float=scalar.dtype.is_floating_point)
+        self.text.line(f"{name}_far = {combine}({carry}, tl.associative_scan({name}_in, 1, {combine}))")
+        last = f"tl.where(pr == start + {self.text.shape.tiling.r - 1}, {name}_far, {start})"
+        self.text.line(f"{carry} = tl.reduce({last}, 1, {greatest}, keep_dims=True).to({VALUE[scalar.dtype]})")
+        return f"{name}_far"
+
+    def _start(self, scalar: Scalar) -> str:
+        return number_text(identity(scalar.kind, scalar.dtype), scalar.dtype, self.text.shape.rank)
+
     def start_scan(self, scalar: Scalar) -> None:
         """Write what a scan has before its first block."""
-        carry, start = f"far{self.text.number[id(scalar)]}", identity(scalar.kind, scalar.dtype)
-        self.text.line(f"{carry} = tl.full([{self.text.shape.tiling.x}, 1], {start}, {VALUE[scalar.dtype]})")
+        carry, start = f"far{self.text.number[id(scalar)]}", self._start(scalar)
+        self.text.line(f"{carry} = tl.broadcast_to({start}, [{self.text.shape.tiling.x}, 1])")
 
     def _load(self, scalar: Scalar, args: list[str], name: str) -> str:
         access = scalar.access
