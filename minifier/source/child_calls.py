@@ -20,7 +20,7 @@ class ChildCall:
 
     path: of the child, from the module that is compiled.  arguments: as text, with random numbers of the same shapes.
     made: an expression that makes an equal module of torch's own; "" for others.  home: (module, class) of one that
-    its configuration alone makes.  training: its mode.  size: modules in it.
+    its configuration alone makes, or (not configured) nothing at all.  training: its mode.  size: modules in it.
     """
 
     path: str
@@ -29,6 +29,7 @@ class ChildCall:
     home: tuple[str, str] | None
     training: bool
     size: int
+    configured: bool = True
 
 
 def child_calls(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[ChildCall, ...]:
@@ -39,7 +40,9 @@ def child_calls(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[
         texts = [_text(value) for value in given] + [_named(name, value) for name, value in named.items()]
         if None not in texts:
             arguments = ", ".join(text for text in texts if text is not None)
-            call = ChildCall(path, arguments, _made(child), _home(child), child.training, len(list(child.modules())))
+            home, configured = _home(child)
+            size = len(list(child.modules()))
+            call = ChildCall(path, arguments, _made(child), home, child.training, size, configured)
             found.setdefault((type(child), call.made, call.size, arguments), call)
 
     children = [(path, child) for path, child in module.named_modules() if path]
@@ -99,11 +102,11 @@ def _shapes(module: torch.nn.Module) -> dict[str, torch.Size]:
     return {name: value.shape for name, value in module.state_dict().items()}
 
 
-def _home(child: torch.nn.Module) -> tuple[str, str] | None:
-    """Return module and class of a child whose only argument without a default is its configuration."""
+def _home(child: torch.nn.Module) -> tuple[tuple[str, str] | None, bool]:
+    """Return module and class of a child that needs no argument but its configuration, and whether it needs that."""
     kind = type(child)
     if getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is not kind:
-        return None
+        return None, True
     parameters = list(inspect.signature(kind).parameters.values())
     needed = [one.name for one in parameters if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
-    return (kind.__module__, kind.__qualname__) if needed == ["config"] else None
+    return ((kind.__module__, kind.__qualname__) if needed in ([], ["config"]) else None), bool(needed)

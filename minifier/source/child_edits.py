@@ -15,25 +15,56 @@ MOST_CHILDREN = 24
 def child_programs(case: SourceCase, calls: Iterable[ChildCall]) -> list[SourceCase]:
     """Return the programs that compile a child, the smallest child first; none where it is not clear what is compiled.
 
-    calls: of the children of what the program compiles.
+    calls: of the children of what the program compiles.  Where it compiles nothing itself, as under the judge's plugin,
+    that is a module that it calls.
     """
     nodes = numbered(case.tree())
     compiles = [number for number, node in enumerate(nodes) if _is_compile(node)]
-    if len(compiles) != 1:
+    if len(compiles) > 1:
         return []
-    (number,) = compiles
+    wholes = [_compiled(nodes, number) for number in compiles] or list(_called_modules(nodes))
+    programs = []
+    for call in calls:
+        for whole, changed in wholes:
+            for module, home in _modules(call, whole, nodes) if changed else ():
+                changes = {number: change(module, call.arguments) for number, change in changed.items()}
+                programs.append(_importing(edited(case, changes), home))
+    return programs[:MOST_CHILDREN]
+
+
+Change = Callable[[str, str], Callable[[Any], Replacement]]
+"""What becomes of a node, given the expressions of a child and of its arguments."""
+
+
+def _compiled(nodes: list[ast.AST], number: int) -> tuple[ast.expr, dict[int, Change]]:
+    """Return what one call of a compiler compiles, and what changes: that call, and those of what it returns."""
     compiled = nodes[number]
     assert isinstance(compiled, ast.Call)
     called = [
         at for at, node in enumerate(nodes) if isinstance(node, ast.Call) and _is_result(node.func, compiled, nodes)
     ]
-    programs = []
-    for call in calls:
-        for module, home in _modules(call, compiled.args[0], nodes):
-            changes: dict[int, Callable[[Any], Replacement]] = {number: _compiling(module)}
-            changes |= dict.fromkeys(called, _passing(call.arguments))
-            programs.append(_importing(edited(case, changes), home))
-    return programs[:MOST_CHILDREN] if called else []
+    changes: dict[int, Change] = {number: lambda module, _: _compiling(module)}
+    changes |= dict.fromkeys(called, lambda _, arguments: _passing(arguments))
+    return compiled.args[0], changes if called else {}
+
+
+def _called_modules(nodes: list[ast.AST]) -> Iterator[tuple[ast.expr, dict[int, Change]]]:
+    """Yield names of what the program has made by a call and calls itself, and what changes: those calls."""
+    made = {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for name in sorted(made):
+        called = {
+            number: node.func
+            for number, node in enumerate(nodes)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        }
+        if called:
+            yield next(iter(called.values())), dict.fromkeys(called, _calling)
 
 
 def _is_compile(node: ast.AST) -> bool:
@@ -56,7 +87,9 @@ def _modules(call: ChildCall, whole: ast.expr, nodes: list[ast.AST]) -> Iterator
     if call.made:
         yield f"{call.made}{mode}", None
         return  # what differs by its weights alone is no other program
-    if call.home is not None:
+    if call.home is not None and not call.configured:
+        yield f"{call.home[1]}(){mode}", call.home
+    elif call.home is not None:
         for config in _configurations(whole, nodes):
             yield f"{call.home[1]}({config}){mode}", call.home
     yield f"{ast.unparse(whole)}.get_submodule({call.path!r})", None
@@ -83,6 +116,14 @@ def _compiling(module: str) -> Callable[[ast.Call], ast.Call]:
     def change(call: ast.Call) -> ast.Call:
         call.args = [ast.parse(module, mode="eval").body]
         return call
+
+    return change
+
+
+def _calling(module: str, arguments: str) -> Callable[[ast.Call], ast.Call]:
+    def change(call: ast.Call) -> ast.Call:
+        call.func = ast.parse(module, mode="eval").body
+        return _passing(arguments)(call)
 
     return change
 

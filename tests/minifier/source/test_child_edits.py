@@ -32,6 +32,20 @@ def test_a_child_is_compiled_in_place_of_the_module(program):
     assert "y=1" not in "".join(programs)
 
 
+ACTIVATION = ChildCall("act", "torch.randn(2)", "", ("package.activations", "Smooth"), False, 1, configured=False)
+
+
+def test_without_a_compiler_a_module_that_is_called_gives_way_to_its_child():
+    """Under the plugin a test calls its model, and the judge compiles the call."""
+    case = source_case("model = Model(Config(4)).eval()\nx = torch.ones(3)\nfound = model(x, y=1)\nmodel(x)\nlen(x)")
+    norm, smooth, by_path = [one.text for one in child_programs(case, [NORM, ACTIVATION])]
+    assert norm.count("torch.nn.LayerNorm((4,)).eval()(torch.randn(2, 4))") == 2
+    assert "from package.activations import Smooth\n" in smooth
+    assert smooth.count("Smooth().eval()(torch.randn(2))") == 2
+    assert by_path.count("model.get_submodule('act')(torch.randn(2))") == 2
+    assert all("len(x)" in one and "y=1" not in one for one in (norm, smooth, by_path))
+
+
 def test_what_is_made_in_place_has_its_configuration_in_place():
     case = source_case("import torch\nplumbline.compile(Model(Config(4)).eval())(x)")
     assert "compile(Layer(Config(4)))(" in child_programs(case, [LAYER])[0].text
