@@ -65,7 +65,10 @@ class CallSources:
 
 @dataclass(slots=True)
 class _Known:
-    """What the light runs have given so far; lanes of one cotangent are forgotten when the next one is judged."""
+    """What the light runs have given so far; lanes of one cotangent are forgotten when the next one is judged.
+
+    passed: the leaves whose gradients for the first cotangent the screen itself has accepted.
+    """
 
     exact: dict[str | None, dict[str, ExactValue]] = field(default_factory=dict)
     eager: dict[str | None, dict[str, TensorDigest]] = field(default_factory=dict)
@@ -218,11 +221,11 @@ class References:
         if cotangent is not None and noise is None:
             self._known.noise[path] = own
         decision = found.decision
+        if decision is not None and cotangent == next(iter(self._sources.cotangents), None):
+            self._known.passed.add(path)
         if decision is None and cancelled(own.relative, right.dtype):
             decision = all_rounding(left, right, own)
         if decision is not None:
-            if cotangent == next(iter(self._sources.cotangents), None):
-                self._known.passed.add(path)
             return decision
         exact = kept.value(eager)
         kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact))
