@@ -1,5 +1,7 @@
 """No more of the program is run than the answer needs."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -73,6 +75,24 @@ def test_legitimate_rounding_needs_one_light_run_and_one_for_gradients_of_gradie
     else:
         assert ran.count("light") == 2
         assert 9 not in ran  # where replicas are needed, two of them are enough
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_what_the_screen_accepted_for_the_first_cotangent_speaks_for_later_ones(monkeypatch, accepts):
+    asked = []
+
+    def screened(actual, eager, exact, *, later=False):
+        found = screen(actual, eager, exact, later=later)
+        asked.append(later)
+        return found if accepts else replace(found, decision=None)
+
+    screen = references.screened
+    monkeypatch.setattr(references, "screened", screened)
+    net = Net()
+    verdict = check(net, (torch.randn(70, 48),), compiled=net.otherwise)
+    assert verdict.kind in (VerdictKind.NOISE, VerdictKind.BETTER)
+    assert any(asked) is accepts
+    assert not asked[0]
 
 
 def test_a_gross_fault_of_a_large_call_needs_no_replicas(ran, monkeypatch):
