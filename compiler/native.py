@@ -24,7 +24,6 @@ from .codegen.c_text import CText, built_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, HostProgram, bind
 from .codegen.memory.in_place import with_results_in_place
-from .codegen.triton.cuda_segments import LaunchedSegment
 from .codegen.triton.graph_recording import reasons_against
 from .codegen.triton.split_reductions import with_split_reductions
 from .codegen.triton.triton_segments import language_of, triton_segments
@@ -199,16 +198,15 @@ def _compile(
     if written is not None:
         _let_it_be_kept(compiled, gm, host, written)
     if written is None and options.cuda_graphs:
-        compiled = _recorded(compiled, reasons_against(plan, gm), segments)
+        compiled = _recorded(compiled, reasons_against(plan, gm))
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
 
 
-def _recorded(compiled: Compiled, reasons: tuple[str, ...], segments: Sequence[Callable[..., int]]) -> Compiled:
+def _recorded(compiled: Compiled, reasons: tuple[str, ...]) -> Compiled:
     """Return a compiled graph that is recorded as a CUDA graph; where it cannot be, as it is, with the reasons told."""
     for reason in reasons:
         record(FellBack("cuda graph", reason))
-    launched = [segment for segment in segments if isinstance(segment, LaunchedSegment)]
-    return compiled if reasons else ReplayedCall(compiled, lambda: sum(each.fault() for each in launched) > 0)
+    return compiled if reasons else ReplayedCall(compiled)
 
 
 def _let_it_be_kept(compiled: Compiled, gm: fx.GraphModule, host: HostProgram, written: CText) -> None:

@@ -86,15 +86,20 @@ def _is_laid_out_as_images_are(result: torch.Tensor) -> bool:
 
 
 def _applied(call: LoweringCall) -> Result:
-    """Return the results with running statistics; the saved ones are empty."""
+    """Return the results with running statistics; the saved ones are empty on a CPU, and those that ran on a GPU."""
     source, mean, variance = _source(call), _optional(call, "running_mean"), _optional(call, "running_var")
     if mean is None or variance is None:
         raise NoLowering("batch norm without running statistics")
     results: list[LoopTensor | None] = [_normalised(call, source, mean, None, variance)]
-    for number, fake in enumerate(call.results[1:3], 1):
-        if fake.numel():
-            raise NoLowering("statistics are saved although there are running ones")
-        results.append(call.elements(lambda b, _: b.constant(0, source.dtype), number))
+    epsilon = call.number("eps")
+
+    def deviation(b: B, index: Index) -> Scalar:
+        root = b.op("sqrt", b.op("add", variance.at(b, index), b.constant(epsilon, source.dtype)))
+        return b.op("div", b.constant(1, source.dtype), root)
+
+    for number, element in ((1, mean.at), (2, deviation)):
+        is_empty = not call.results[number].numel()
+        results.append(call.elements((lambda b, _: b.constant(0, source.dtype)) if is_empty else element, number))
     for given, number in ((mean, 3), (variance, 4)):
         if number < len(call.results):
             results.append(call.elements(given.at, number))

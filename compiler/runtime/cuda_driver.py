@@ -76,6 +76,15 @@ class CudaDriver:
         )
         self._demand(code, "cuLaunchKernel")
 
+    @property
+    def launch_address(self) -> int:
+        """The address of `cuLaunchKernel`, for C that calls it."""
+        return ctypes.cast(self._library.cuLaunchKernel, ctypes.c_void_p).value or 0
+
+    def refusal(self, code: int, call: str) -> BuildError:
+        """Return the error of a call that the driver answered with a code."""
+        return BuildError(f"{call} failed with code {code}", hint="see the CUDA driver's CUresult of this number")
+
     def _demand(self, code: int, call: str) -> None:
         if code:
-            raise BuildError(f"{call} failed with code {code}", hint="see the CUDA driver's CUresult of this number")
+            raise self.refusal(code, call)

@@ -30,7 +30,7 @@ from ..base.options import Options, default_cache_directory
 from .disk_cache import DiskCache, key_of
 
 WORKER = Path(__file__).with_name("triton_worker.py")
-FORMAT = "1"  # raise when the files in the cache or the workers' options change
+FORMAT = "2"  # raise when the files in the cache or the workers' options change
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from typing import Any
 
 # Without the first, products and sums become one rounding; the second lets libdevice flush denormal numbers.
 PRECISE = {"enable_fp_fusion": False, "enable_reflect_ftz": False}
+# Without the first there are no assertions, which report an index out of range; the second would add those of overflow.
+REPORTING = {"debug": True, "sanitize_overflow": False}
 REGISTERS = re.compile(r"Used (\d+) registers")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 AMD_REGISTERS = re.compile(r"\.vgpr_count:\s*(\d+)")  # in the text of the machine code itself
@@ -45,7 +47,8 @@ def build(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     signature = dict(zip(module.kernel.arg_names, request["signature"], strict=True))
     attributes = {(number,): [["tt.divisibility", 16]] for number in request["aligned"]}
     source = compiler.ASTSource(module.kernel, signature, {}, attributes)
-    options = {"num_warps": request["warps"], **PRECISE}
+    reporting = REPORTING if "report(flag" in request["text"].partition("def kernel(")[2] else {}
+    options = {"num_warps": request["warps"], **PRECISE, **reporting}
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
         texts, metadata = _staged(source, target, options)

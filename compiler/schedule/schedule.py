@@ -24,6 +24,7 @@ from ..symbolic.expr import ZERO, Expr, Symbol, is_zero, substitute, symbols
 from ..symbolic.symbolic_sizes import same
 from .fusion import SWITCHED_OFF, FusionDecision, merge
 from .image_layouts import channels_innermost
+from .single_terms import single_terms
 
 Pass = Callable[[LoopProgram], LoopProgram]
 
@@ -267,6 +268,7 @@ PASSES: tuple[Pass, ...] = (
     join_forward,  # producers and consumers, and loops that read the same tensors
     join_backward,  # after joining forward: what is left alone may go down to its only reader
     drop_unread,  # joined readers no longer need the tensor in memory
+    single_terms,  # after that: what a sum is of stands beside it, and nobody else reads the sum
     channels_innermost,  # last: what is left in memory lies as it is read fastest
 )
 MOST_RECOMPUTED = 12  # values per element that are computed again rather than kept
@@ -280,7 +282,7 @@ def replace_pass(name: str, function: Pass) -> Iterator[None]:
     """Put another scheduling pass in force inside the block: how tests plant a fault.
 
     name: one of `inline_numbers`, `inline_cheap`, `drop_unread`, `join_forward`, `join_backward`,
-    `channels_innermost`.
+    `single_terms`, `channels_innermost`.
     Raises UserError for another name.
     """
     known = sorted({each.__name__ for each in PASSES})

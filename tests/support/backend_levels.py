@@ -1,4 +1,7 @@
-"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C, Triton interpreted."""
+"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C, Triton interpreted.
+
+`TRITON_LEVEL=1` adds Triton's interpreter, `TRITON_LEVEL=cuda` the kernels themselves, on a GPU, in place of C.
+"""
 
 import os
 from collections.abc import Callable, Sequence
@@ -17,7 +20,7 @@ from support.triton_account import triton_results
 
 STRICT = Options(strict=True, verify="run")
 # Twice the time of the other levels: on request. A slice is always run, tests/compiler/codegen/triton.
-TRITON_LEVEL = os.environ.get("TRITON_LEVEL") == "1"
+TRITON_LEVEL = os.environ.get("TRITON_LEVEL", "")
 
 
 def as_tuple(value: object) -> tuple[object, ...]:
@@ -35,11 +38,29 @@ def run_levels(
     program = verify(lower_graph(gm), "lowering")
     results = {"lowered": interpret_program(program, inputs)}
     results["fused"] = interpret_program(schedule(program, options), inputs)
+    if TRITON_LEVEL == "cuda":
+        return {"cuda": cuda_results(function, inputs, options)}
     if TRITON_LEVEL:
         results["triton"] = triton_results(gm, inputs, options)
     if native:
         results["c"] = compile_graph(gm, inputs, options, acceptance(options))(*inputs)
     return results
+
+
+def on_gpu(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of a GPU with the same values in the same layout."""
+    memory = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
+    return memory.to("cuda").as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+
+
+def cuda_results(
+    function: Callable[..., object], inputs: Sequence[torch.Tensor], options: Options
+) -> tuple[object, ...]:
+    """Return what kernels on a GPU give, on the CPU."""
+    given = [on_gpu(each) for each in inputs]
+    # Where eager says what a stage must give, it is eager of another device: the caller holds results to eager.
+    results = triton_results(trace(function, given), given, options.replace(verify=bool(options.verify)))
+    return tuple(each.cpu() if isinstance(each, torch.Tensor) else each for each in results)
 
 
 def same_form(found: torch.Tensor, wanted: torch.Tensor) -> bool:

@@ -17,13 +17,14 @@ from ...base.events import KernelLaunched, is_recording, record
 from ...base.options import Options
 from ...base.torch_facts import current_cuda_stream
 from ...runtime.cuda_driver import CudaDriver, LoadedKernel
+from ...runtime.kernel_launches import Launcher, PlannedLaunch, launcher_of
 from ...runtime.triton_build import KernelRequest, build_kernels
 from ...schedule.execution_plan import ExecutionPlan
 from ...symbolic.symbolic_sizes import value_at
 from .launch_table import Launch, LaunchTable
 from .triton_kernel import TritonKernel
 
-ALIGNMENT = 16  # bytes; the widest load of a thread
+_MOST_SIZES = 256  # dynamic sizes of which the launches are kept
 
 
 class CurrentStream(Protocol):
@@ -78,7 +79,7 @@ class CudaKernels:
 class LaunchedSegment:
     """One segment: called with addresses, then dynamic sizes; launches, waits for nothing, and returns 0.
 
-    flag: an int32 on the device that kernels set when an index is out of range.
+    ready: what launches for dynamic sizes that have been met.
     """
 
     kernels: CudaKernels
@@ -87,43 +88,40 @@ class LaunchedSegment:
     tensors: int
     counts: tuple[str, ...]
     gpu: Gpu
-    flag: list[torch.Tensor] = field(default_factory=list)
+    options: Options
+    ready: dict[tuple[int, ...], Launcher] = field(default_factory=dict)
 
     def __call__(self, *arguments: int) -> int:
-        """Launch the kernels in order."""
-        addresses = arguments[: self.tensors]
-        point = dict(zip(self.counts, arguments[self.tensors :], strict=True))
-        stream = self.gpu.stream(self.gpu.device)
+        """Launch the kernels in order.
+
+        A place out of range ends the program where it is next waited for, as eager's own kernels do.
+        """
+        sizes = arguments[self.tensors :]
+        launch = self.ready.get(sizes)
+        if launch is None:
+            launch = self._made_ready(sizes)
+        launch(arguments[: self.tensors], self.gpu.stream(self.gpu.device))
+        if is_recording():
+            for planned in self._planned(sizes):
+                record(KernelLaunched(self.table.kernels[planned.kernel].name, planned.programs))
+        return 0
+
+    def _made_ready(self, sizes: tuple[int, ...]) -> Launcher:
+        if len(self.ready) >= _MOST_SIZES:
+            self.ready.clear()
+        self.ready[sizes] = launcher_of(self._planned(sizes), self.kernels, self.gpu.driver, self.options)
+        return self.ready[sizes]
+
+    def _planned(self, sizes: tuple[int, ...]) -> list[PlannedLaunch]:
+        """Return the launches for dynamic sizes; the driver refuses an empty grid, so there is none."""
+        point = dict(zip(self.counts, sizes, strict=True))
+        planned = []
         for launch in self.launches:
             programs = value_at(launch.programs, point)
-            if not programs:  # the driver refuses an empty grid
-                continue
-            given = [addresses[slot] for slot in launch.slots]
-            aligned = all(address % ALIGNMENT == 0 for address in given)
-            given += launch.numbers(point)
-            if self.table.kernels[launch.kernel].needs_flag:
-                given.append(self._flag_address())
-            self.gpu.driver.launch(self.kernels.kernel(launch.kernel, aligned=aligned), programs, stream, given)
-            if is_recording():
-                record(KernelLaunched(self.table.kernels[launch.kernel].name, programs))
-        return 0 if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing() else self.fault()
-
-    def _flag_address(self) -> int:
-        if not self.flag:
-            self.flag.append(torch.zeros(1, dtype=torch.int32, device=self.gpu.device))
-        return self.flag[0].data_ptr()
-
-    def fault(self) -> int:
-        """Return the code of a fault; only segments that look up places or divide whole numbers wait for the device.
-
-        Nobody can wait while a CUDA graph is recorded: who launches it asks afterwards.
-        """
-        if not self.flag:
-            return 0
-        code = int(self.flag[0])
-        if code:
-            self.flag[0].zero_()
-        return code
+            flag = (0,) if self.table.kernels[launch.kernel].needs_flag else ()  # which the interpreter alone sets
+            if programs:
+                planned.append(PlannedLaunch(launch.kernel, programs, launch.slots, (*launch.numbers(point), *flag)))
+        return planned
 
 
 def cuda_segments(plan: ExecutionPlan, table: LaunchTable, gpu: Gpu, options: Options) -> list[Callable[..., int]]:
@@ -131,6 +129,6 @@ def cuda_segments(plan: ExecutionPlan, table: LaunchTable, gpu: Gpu, options: Op
     kernels = CudaKernels(table, gpu, options)
     counts: Sequence[str] = plan.program.counts
     return [
-        LaunchedSegment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu)
+        LaunchedSegment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu, options)
         for segment, launches in zip(plan.segments, table.segments, strict=True)
     ]

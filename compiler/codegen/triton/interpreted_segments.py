@@ -18,7 +18,7 @@ from ...schedule.execution_plan import ExecutionPlan
 from ...symbolic.symbolic_sizes import value_at
 from .launch_table import Launch, LaunchTable
 from .tiles import DeviceFacts
-from .triton_library import LIBRARY
+from .triton_library import INTERPRETED_HEADER, LIBRARY
 
 INTERPRETED = DeviceFacts(multiprocessors=1, stops_at_zero=True)  # few and large programs are interpreted faster
 
@@ -53,7 +53,7 @@ class _InterpretedSegment:
             if kernel.needs_flag:
                 given.append(Pointer(flag.data_ptr(), flag.dtype))
             programs = value_at(launch.programs, point)
-            self.kernels.run(f"{LIBRARY}\n\n{kernel.text}", given, programs)
+            self.kernels.run(f"{INTERPRETED_HEADER}{LIBRARY}\n\n{kernel.text}", given, programs)
             if is_recording():
                 record(KernelLaunched(kernel.name, programs))
             if code := int(flag):

@@ -14,7 +14,7 @@ from ...loops.ir import Buffer, Loop
 from ...symbolic.expr import Expr, Symbol, coefficient
 from ...symbolic.index_space import product
 from ...symbolic.symbolic_sizes import Extent, hint_of, same
-from ..flat_loops import accesses_of, crosses, is_one
+from ..flat_loops import accesses_of, crosses, elements_of, is_one
 
 POINTS = 1024  # points of a pointwise program: 8 per thread of 4 warps, so that a 2-byte load is 16 bytes wide
 FEWEST_POINTS = 128  # one point per thread of 4 warps; smaller programs cost more to start than they run
@@ -32,8 +32,9 @@ LONGEST_UNSPLIT_ROW = 65_536  # shorter ones are read by one program faster than
 PART_OF_ROW = LONGEST_WHOLE_ROW  # points of a row in each part, which is held whole
 LONGEST_UNSPLIT_COLUMN = 1024  # 16 steps of rows; a column's program covers few columns, so there are few programs
 PART_OF_COLUMN = 256
-MOST_PARTS = 256  # two programs for each multiprocessor of the largest devices
+MOST_PARTS = 2048  # some for each multiprocessor of the largest devices; the kernel that joins them holds them at once
 MOST_PARTS_OF_COLUMN = WHOLE_COLUMN  # the kernel that joins them holds them at once
+LEAST_FILLED = 16  # of so many lanes one may be idle, where the row is then one number per program
 LEAST_TILED = 16  # a side shorter than half a cache line is not worth a tile
 
 
@@ -53,9 +54,9 @@ class DeviceFacts:
 class Tiling:
     """The choice for one loop.
 
-    kind: `pointwise`, `tiles`, `row` or `column`.  x: points of kept variables in a program, a power of two; y: rows of
-    a transposing tile, else 1; r: points of reduced variables read at once, 0 without any.  whole: whether r spans all
-    of them, so that later passes need not read again.  warps: of 32 threads.
+    kind: `pointwise`, `pieces` of rows, `tiles`, `row` or `column`.  x: points of kept variables in a program, a power
+    of two; y: rows of a transposing tile, else 1; r: points of reduced variables read at once, 0 without any.  whole:
+    whether r spans all of them, so that later passes need not read again.  warps: of 32 threads.
     """
 
     kind: str
@@ -84,11 +85,19 @@ def choose_tiling(
         return _reducing(loop, kept, reduced, hint_of(points))
     if crossing_variable(loop, kept) is not None:
         return Tiling("tiles", TILE[0], TILE[1], 0, whole=True, warps=4)
-    widest = max(buffers[access.buffer].dtype.itemsize for access in accesses_of(loop))
-    block = POINTS // 2 if widest == 8 else POINTS
-    while block > FEWEST_POINTS and hint_of(points) < 2 * device.multiprocessors * block:
+    count = hint_of(points)
+    whole = [access for access in accesses_of(loop) if 2 * elements_of(access) >= count] or accesses_of(loop)
+    block = POINTS // 2 if max(buffers[access.buffer].dtype.itemsize for access in whole) == 8 else POINTS
+    while block > FEWEST_POINTS and count < 2 * device.multiprocessors * block:
         block //= 2
-    return Tiling("pointwise", min(block, power_of_two(hint_of(points))), 1, 0, whole=True, warps=4)
+    if len(kept) > 1 and _fills(kept[-1].size, block):
+        return Tiling("pieces", block, 1, 0, whole=True, warps=4)
+    return Tiling("pointwise", min(block, power_of_two(count)), 1, 0, whole=True, warps=4)
+
+
+def _fills(length: Extent, block: int) -> bool:
+    """Whether blocks that never cross the end of a row waste few lanes: their row is one number per program then."""
+    return isinstance(length, int) and 0 <= -length % block <= length // LEAST_FILLED
 
 
 def crossing_variable(loop: Loop, kept: tuple[Symbol, ...]) -> Symbol | None:
@@ -140,13 +149,16 @@ def parts_of_reduction(length: int, *, columns: bool) -> int:
 
 
 def reads_columns(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...]) -> bool:
-    """Whether neighbouring kept points, and not neighbouring reduced ones, are neighbours in memory."""
+    """Whether neighbouring kept points, and not neighbouring reduced ones, are neighbours in most of what is read.
+
+    Each load counts by its elements: the mean of each row is nothing beside the tensor that it is the mean of.
+    """
     if not kept or not reduced or hint_of(kept[-1].size) < 4:
         return False
     down = across = 0
     for load in loop.loads():
-        across += _steps_by_one(load.access.index[0], reduced[-1])
-        down += _steps_by_one(load.access.index[0], kept[-1])
+        across += _steps_by_one(load.access.index[0], reduced[-1]) * elements_of(load.access)
+        down += _steps_by_one(load.access.index[0], kept[-1]) * elements_of(load.access)
     return down > across
 
 

@@ -100,6 +100,10 @@ class _KernelWriter:
             lines.append(f"px = pid % {across} * {tiling.x} + tl.arange(0, {tiling.x})[None, :]")
             lines.append(f"py = pid // {across} % {down} * {tiling.y} + tl.arange(0, {tiling.y})[:, None]")
             lines.append(f"pz = pid // {across} // {down}")
+        elif tiling.kind == "pieces":
+            across = text.extent(self.shape.blocks("px"))
+            lines.append(f"px = pid % {across} * {tiling.x} + tl.arange(0, {tiling.x})")
+            lines.append(f"pz = pid // {across}")
         else:
             column = "" if tiling.kind == "pointwise" else "[:, None]"
             lines.append(f"px = pid * {tiling.x} + tl.arange(0, {tiling.x}){column}")

@@ -87,7 +87,20 @@ def floor_remainder(a, b):
 HEADER = """import triton
 import triton.language as tl
 from triton.language.extra.{maker} import libdevice
+
+
+@triton.jit
+def report(flag, code, bad):
+    tl.device_assert(bad == 0, "index out of range")
 """
+"""Of a GPU: what a kernel reports ends the program as eager's own kernels do, and no call waits to ask for it."""
+
+INTERPRETED_HEADER = """
+@triton.jit
+def report(flag, code, bad):
+    tl.store(flag + bad.to(tl.int32) * 0, code, mask=bad)
+"""
+"""Of the interpreter, whose caller asks after each kernel and raises what eager raises on a CPU."""
 
 COMBINE = {
     "sum": "plus",

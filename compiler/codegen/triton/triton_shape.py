@@ -13,7 +13,7 @@ from ...loops.body import Scalar, ScalarBuilder, walk
 from ...loops.ir import Buffer, Loop, LoopStore
 from ...loops.phases import Plan, plan_phases
 from ...loops.scalar_ops import identity
-from ...symbolic.expr import Atom, Expr, Symbol, as_expr
+from ...symbolic.expr import Atom, Expr, Quotient, Symbol, as_expr
 from ...symbolic.index_space import product, unravel
 from ...symbolic.symbolic_sizes import Extent, Size, divides, floor_quotient, same
 from ..flat_loops import accesses_of, flattened, merged, ordered, with_accesses
@@ -38,13 +38,15 @@ class TritonShape:
     @property
     def rank(self) -> int:
         """How many dimensions tiles have."""
-        return 1 if self.tiling.kind == "pointwise" else 2
+        return 1 if self.tiling.kind in ("pointwise", "pieces") else 2
 
     @property
     def tile(self) -> str:
         """The shape of a whole tile as text."""
-        sizes = {"pointwise": [self.tiling.x], "tiles": [self.tiling.y, self.tiling.x]}
-        return str(sizes.get(self.tiling.kind, [self.tiling.x, self.tiling.r]))
+        if self.rank == 1:
+            return str([self.tiling.x])
+        tiling = self.tiling
+        return str([tiling.y, tiling.x] if tiling.kind == "tiles" else [tiling.x, tiling.r])
 
     def block(self, axis: str) -> int:
         """Return how many values of a variable a tile spans."""
@@ -90,6 +92,9 @@ def shape_loop(loop: Loop, buffers: Mapping[str, Buffer], device: DeviceFacts) -
         flat("py", (rows,))
         flat("pz", tuple(symbol for symbol in kept[:-1] if symbol is not rows))
         flat("px", kept[-1:])
+    elif tiling.kind == "pieces":
+        flat("pz", kept[:-1])
+        flat("px", kept[-1:])
     else:
         flat("px", kept)
     if reduced:
@@ -126,24 +131,28 @@ def _expressions(loop: Loop, axes: Mapping[str, Symbol]) -> list[Expr]:
 def _may_leave_32_bits(value: Expr, axes: Mapping[str, Symbol], tiling: Tiling) -> bool:
     """Whether some part of an expression, masked lanes included, may be too large; open sizes always may."""
     found = _reach(value, max(tiling.x, tiling.y, tiling.r, 1))
-    return found is None or found > _MOST
+    return found is None or found[1] > _MOST
 
 
-def _reach(value: Expr, block: int) -> int | None:
-    """Return what no partial sum of an expression exceeds in size; None where a dynamic size takes part."""
+def _reach(value: Expr, block: int) -> tuple[int, int] | None:
+    """Return what an expression, and what any part of it, does not exceed in size; None with a dynamic size."""
     if isinstance(value.constant, Size):
         return None
-    reach = abs(value.constant)
+    reach = most = abs(value.constant)
     for atom, factor in value.terms:
         inner = _atom_reach(atom, block)
         if inner is None or isinstance(factor, Size):
             return None
-        reach += max(abs(factor), 1) * inner
-    return reach
+        reach += abs(factor) * inner[0]
+        most = max(most, inner[1])
+    return reach, max(most, reach)
 
 
-def _atom_reach(atom: Atom, block: int) -> int | None:
+def _atom_reach(atom: Atom, block: int) -> tuple[int, int] | None:
     if isinstance(atom, Symbol):
-        return None if isinstance(atom.size, Size) else atom.size + block
+        return None if isinstance(atom.size, Size) else (atom.size + block,) * 2
     inner = _reach(atom.value, block)
-    return None if inner is None or isinstance(atom.divisor, Size) else max(inner, atom.divisor)
+    if inner is None or isinstance(atom.divisor, Size):
+        return None
+    own = inner[0] // atom.divisor + 1 if isinstance(atom, Quotient) else min(inner[0], atom.divisor)
+    return own, max(inner[1], atom.divisor)

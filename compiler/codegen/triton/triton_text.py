@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ...loops.body import Access, Scalar
 from ...loops.ir import Buffer
+from ...loops.ranges import ranges_of
 from ...symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, is_zero, symbols
 from ...symbolic.symbolic_sizes import Extent, same, surely_at_least
 from .triton_shape import TritonShape
@@ -31,6 +32,7 @@ class TritonText:
         self.stops_at_zero = stops_at_zero
         self.needs_flag = False
         self.axes_of = _axes_of(shape)
+        self.ranges = ranges_of([store.value for store in shape.loop.stores])
 
     def line(self, text: str) -> None:
         """Append a line at the present depth."""
@@ -90,9 +92,7 @@ class TritonText:
         """Write that a fault is reported where `bad` holds inside the loop."""
         self.needs_flag = True
         mask = self.mask(axes)
-        name = f"bad{len(self.lines)}"
-        self.line(f"{name} = ({bad}){f' & {mask}' if mask else ''}")
-        self.line(f"tl.store(flag + {name}.to(tl.int32) * 0, {code}, mask={name})")
+        self.line(f"report(flag, {code}, ({bad}){f' & {mask}' if mask else ''})")
 
 
 def _axes_of(shape: TritonShape) -> dict[int, frozenset[str]]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import torch
 
 from ...loops.body import Scalar
+from ...loops.ranges import surely_within
 from ...loops.scalar_ops import SCALAR_OPS, Elementary, identity
+from ...symbolic.symbolic_sizes import Extent, surely_at_least
 from .triton_library import SO_FAR, extreme
 from .triton_text import TritonText, axes_of_access, detail_extent
 from .triton_types import HALF, SMALL, VALUE, cast_text, number_text
@@ -102,21 +104,27 @@ class TritonValues:
         access = scalar.access
         places: dict[str, str] = {}
         inside: list[str] = []
-        axes = self.text.axes_of[id(scalar)]
-        asked = frozenset[str]().union(*(self.text.axes_of[id(arg)] for arg in scalar.args))
-        for number, (symbol, arg) in enumerate(zip(access.looked_up, args, strict=True)):
-            place = f"{name}_{number}"
-            self.text.line(f"{place} = {arg}.to(tl.int64)")
-            self.text.line(f"{place}_in = ({place} >= 0) & ({place} < {self.text.extent(symbol.size)})")
-            self.text.report(1, f"{place}_in == 0", asked)
-            self.text.line(f"{place} = tl.where({place}_in, {place}, 0)")
-            places[symbol.name] = place
-            inside.append(f"{place}_in")
+        for number, (symbol, arg) in enumerate(zip(access.looked_up, scalar.args, strict=True)):
+            places[symbol.name] = f"{name}_{number}"
+            if self._place(f"{name}_{number}", args[number], arg, symbol.size):
+                inside.append(f"{name}_{number}_in")
         offset = self.text.index(access.index[0], places)
-        mask = self.text.mask(axes if inside else axes_of_access(access), *inside)
+        mask = self.text.mask(self.text.axes_of[id(scalar)] if places else axes_of_access(access), *inside)
         guarded = f", mask={mask}, other=0" if mask else ""
         loaded = f"tl.load({self.text.pointer(access.buffer)} + ({offset}){guarded})"
         return f"{loaded}.to(tl.float32)" if scalar.dtype in HALF else loaded
+
+    def _place(self, name: str, shown: str, value: Scalar, size: Extent) -> bool:
+        """Write a looked-up place, checked where it can be anything; return whether there may be nothing to read."""
+        whole = "tl.int64" if self.text.shape.is_wide else "tl.int32"
+        if surely_within(self.text.ranges.get(id(value)), size):
+            self.text.line(f"{name} = {shown}.to({whole})")
+            return False
+        self.text.line(f"{name} = {shown}.to(tl.int64)")
+        self.text.line(f"{name}_in = ({name} >= 0) & ({name} < {self.text.extent(size)})")
+        self.text.report(1, f"{name}_in == 0", self.text.axes_of[id(value)])
+        self.text.line(f"{name} = tl.where({name}_in, {name}, 0).to({whole})")
+        return not surely_at_least(size, 1)
 
     def _operation(self, scalar: Scalar, args: list[str]) -> str:
         name, dtype = scalar.name, scalar.args[-1].dtype

@@ -128,38 +128,3 @@ def test_a_result_with_gaps_is_not_recorded() -> None:
         assert isinstance(result, torch.Tensor)
         assert torch.equal(result, x)
         assert result.stride() == (2,)
-
-
-def test_what_a_kernel_reports_is_found_out_by_a_call_as_it_is() -> None:
-    faults: list[bool] = []
-
-    def looked_up(table: torch.Tensor, place: torch.Tensor) -> tuple[object, ...]:
-        faults[:] = [bool(place >= 4)]  # what the kernels of a launch would leave in their flag
-        if faults[0] and not device.replaying:
-            raise IndexError("index out of range")
-        return (table[place.clamp(max=3)],)
-
-    class Replaying(StandIn):
-        replaying = False
-
-        def __call__(self, call: Callable[[], tuple[object, ...]]) -> tuple[Replay, tuple[object, ...]]:
-            replay, results = super().__call__(call)
-
-            def marked() -> None:
-                self.replaying = True
-                replay()
-                self.replaying = False
-
-            return marked, results
-
-    device = Replaying()
-    call = ReplayedCall(looked_up, lambda: faults[0], device)
-    table, place = torch.arange(4), torch.tensor(2)
-    for _ in range(4):
-        assert call(table, place) == (2,)
-    place.fill_(4)
-    with pytest.raises(IndexError):
-        call(table, place)
-    place.fill_(1)
-    assert call(table, place) == (1,)
-    assert device.recorded == 1

@@ -62,6 +62,16 @@ def test_kernels_are_built_for_newer_and_for_other_gpus(capability: int | str) -
 
 
 @needs_triton
+def test_a_place_out_of_range_is_an_assertion_and_nothing_else_is() -> None:
+    (looked_up,) = kernels_of(lambda x, i: x[i] * 2, torch.empty(50, 256), torch.zeros(64, dtype=torch.int64))
+    (whole,) = kernels_of(lambda i: i * 3 + 1, torch.empty(4096, dtype=torch.int64))
+    built = build_kernels([request_of(each, 90) for each in (looked_up, whole)], Options())
+    assert ["__assertfail" in each.ptx for each in built] == [True, False], "whole numbers may overflow"
+    for kernel, each in zip((looked_up, whole), built, strict=True):
+        assert list(faults_of(request_of(kernel, 90), each)) == []
+
+
+@needs_triton
 def test_a_text_that_triton_refuses_is_a_build_error() -> None:
     (kernel,) = kernels_of(lambda x: x + 1, torch.empty(100))
     broken = replace(request_of(kernel, 90), text=kernel.module.replace("t2", "unheard_of", 1))

@@ -25,6 +25,21 @@ def test_what_is_chosen() -> None:
     assert tiling_of(lambda x: x.sum(0), large).kind == "column"
 
 
+def test_a_tensor_of_a_row_each_does_not_decide_how_a_large_one_is_read() -> None:
+    """The gradient of a layer norm's weight reads two numbers per row, and two tensors down their columns."""
+
+    def weight_gradient(x: torch.Tensor, y: torch.Tensor, mean: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        return ((x - mean) * scale * y).sum(0)
+
+    large, rows = torch.empty(512, 1024), torch.empty(512, 1)
+    assert tiling_of(weight_gradient, large, large, rows, rows).kind == "column"
+
+
+def test_a_small_tensor_of_wide_elements_does_not_halve_the_block() -> None:
+    table, places = torch.empty(50, 2048), torch.zeros(4096, dtype=torch.int64)
+    assert tiling_of(lambda x, i: x[i] * 2, table, places) == Tiling("pieces", 1024, 1, 0, whole=True, warps=4)
+
+
 @pytest.mark.parametrize("length", [5, 130, 1000, 5000, 40_000])
 def test_a_row_is_added_in_one_order_whatever_the_batch_is(length: int) -> None:
     chosen = {tiling_of(lambda x: x.softmax(-1), torch.empty(rows, length)) for rows in (1, 2, 7, 64)}

@@ -44,5 +44,21 @@ def test_only_ragged_lanes_are_masked() -> None:
 
 def test_a_looked_up_place_is_checked_and_read_where_it_is_inside() -> None:
     text = text_of(lambda x, i: x[i] + 1, torch.empty(50, 64), torch.zeros(128, dtype=torch.int64))
-    assert "tl.store(flag" in text
-    assert "other=0" in text
+    assert "report(flag, 1, " in text
+    assert ", 0).to(tl.int32)" in text, "element zero is read in its place"
+
+
+def test_a_place_that_cannot_leave_its_dimension_is_not_checked() -> None:
+    text = text_of(lambda x: torch.nn.functional.max_pool2d(x, 3, 2, 1), torch.empty(2, 4, 16, 16))
+    assert "flag" not in text
+    assert "tl.int64" not in text
+    assert "mask" in text_of(lambda x: torch.nn.functional.max_pool2d(x, 3, 2, 1), torch.empty(1, 1, 9, 9))
+
+
+def test_what_belongs_to_a_row_is_one_number_per_program() -> None:
+    text = text_of(lambda x, row: x * (row + 1), torch.empty(512, 4096), torch.empty(512, 1))
+    assert "pz = pid // 4" in text
+    assert " + (zero + pz))" in text
+    ragged = text_of(lambda x, row: x * row, torch.empty(4096, 1000), torch.empty(4096, 1))
+    assert "px = pid % 1 * 1024" in ragged, "24 idle lanes are less than a division in each"
+    assert "pz" not in text_of(lambda x, row: x * row, torch.empty(4096, 700), torch.empty(4096, 1))
