@@ -209,6 +209,9 @@ class AtenRecorder(DispatchMode):
         if decomposes_by_itself(func):
             with self:
                 return func.decompose(*args, **kwargs)
+        if func in _OF_LIBRARIES:
+            with self:
+                return _batch_norm_of_library(*args, **kwargs)
         return self._record(*_canonical(func, args, kwargs), loose=func in _DECLARED_VIEWS)
 
     def _may_take_apart(self, func: OpOverload, rule: Decomposition) -> bool:
@@ -362,7 +365,7 @@ def _canonical(
 
     native_batch_norm writes the running statistics in training although its schema declares no mutation; so does
     lift_fresh of a constant: the program gets memory of its own at every run. unsafe_split gives views. See
-    grad_mode_kernels for the fourth kind.
+    grad_mode_kernels for the fourth kind, and `_batch_norm_of_library` for one whose twin has fewer results.
     """
     if func is aten.native_batch_norm.default:
         training, mean, variance = args[5], args[3], args[4]
@@ -375,6 +378,29 @@ def _canonical(
     if func is aten.lift_fresh.default:
         return aten.clone.default, args, kwargs
     return _DECLARED_VIEWS.get(func, func), args, kwargs
+
+
+_OF_LIBRARIES = frozenset({aten.cudnn_batch_norm.default, aten.miopen_batch_norm.default})
+
+
+def _batch_norm_of_library(
+    source: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    training: bool,
+    factor: float,
+    epsilon: float,
+) -> tuple[torch.Tensor, ...]:
+    """Return the results of a GPU library's batch norm by torch's own, whose twin says what it writes.
+
+    The last one, of cuDNN, is memory that its own backward reads; that of torch's needs none.
+    """
+    results = aten.native_batch_norm.default(
+        source, weight, bias, running_mean, running_var, training, factor, epsilon
+    )
+    return (*results, source.new_empty((0,), dtype=torch.uint8))
 
 
 _DECLARED_VIEWS: Mapping[OpOverload, OpOverload] = {

@@ -106,6 +106,39 @@ def _applied(call: LoweringCall) -> Result:
     return tuple(results)
 
 
+def _moments_at_once(
+    call: LoweringCall, source: LoopTensor, dims: tuple[int, ...], count: Extent
+) -> tuple[LoopTensor, LoopTensor]:
+    """Append one loop of the means and of the sums of squared distances from them, dims kept: one read less.
+
+    On a GPU, whose own kernel takes other sums than a CPU's anyway.  In float64 the difference of the sum of squares
+    and the square of the sum has digits to spare for what are float32 numbers.
+    """
+
+    def wide(power: int) -> LoopTensor:
+        def element(b: B, index: Index) -> Scalar:
+            value = b.cast(source.at(b, index), WIDE)
+            return value if power == 1 else b.op("mul", value, value)
+
+        reduction = Reduction(source.shape, dims, "sum", WIDE, element)
+        return call.writer.reduce(reduction, dtype=WIDE, name=f"{call.name}_sums_{power}")
+
+    first, second = wide(1), wide(2)
+
+    def mean(b: B, index: Index) -> Scalar:
+        return b.cast(b.op("div", first.at(b, index), b.constant(count, WIDE)), source.dtype)
+
+    def squares(b: B, index: Index) -> Scalar:
+        total = first.at(b, index)
+        apart = b.op("sub", second.at(b, index), b.op("div", b.op("mul", total, total), b.constant(count, WIDE)))
+        return b.cast(b.op("maximum", apart, b.constant(0, WIDE)), source.dtype)
+
+    return (
+        call.writer.compute(first.shape, source.dtype, mean, name=f"{call.name}_mean"),
+        call.writer.compute(first.shape, source.dtype, squares, name=f"{call.name}_squares"),
+    )
+
+
 def _centre(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...], count: Extent) -> LoopTensor:
     """Append the loop of the means, added in float64, dims kept."""
     reduction = Reduction(
@@ -131,16 +164,10 @@ def _trained(call: LoweringCall) -> Result:
     count = product(source.shape[n] for n in dims)
     if epsilon == 0 or not surely_at_least(count, 2):
         raise NoLowering("batch norm of one element per channel, or with nothing added to the variance")
-    mean = _centre(call, source, dims, count)
-
-    def square(b: B, index: Index) -> Scalar:
-        at = tuple(part if n == 1 else ZERO for n, part in enumerate(index))
-        apart = b.op("sub", source.at(b, index), mean.at(b, at))
-        return b.cast(b.op("mul", apart, apart), WIDE)
-
-    squares = call.writer.reduce(
-        Reduction(source.shape, dims, "sum", WIDE, square), dtype=source.dtype, name=f"{call.name}_squares"
-    )
+    if source.dtype == torch.float32 and call.results[0].device.type != "cpu":
+        mean, squares = _moments_at_once(call, source, dims, count)
+    else:
+        mean, squares = _moments_of_distances(call, source, dims, count)
 
     def deviation(b: B, index: Index) -> Scalar:
         variance = b.op("div", squares.at(b, _kept(squares, index)), b.constant(count, source.dtype))
@@ -151,6 +178,21 @@ def _trained(call: LoweringCall) -> Result:
     saved_invstd = call.elements(deviation, 2)
     results = (_normalised(call, source, saved_mean, saved_invstd, None), saved_mean, saved_invstd)
     return (*results, *_running(call, saved_mean, squares, count))
+
+
+def _moments_of_distances(
+    call: LoweringCall, source: LoopTensor, dims: tuple[int, ...], count: Extent
+) -> tuple[LoopTensor, LoopTensor]:
+    """Append the loop of the means and that of the sums of squared distances from them, as eager's kernel on a CPU."""
+    mean = _centre(call, source, dims, count)
+
+    def square(b: B, index: Index) -> Scalar:
+        at = tuple(part if n == 1 else ZERO for n, part in enumerate(index))
+        apart = b.op("sub", source.at(b, index), mean.at(b, at))
+        return b.cast(b.op("mul", apart, apart), WIDE)
+
+    reduction = Reduction(source.shape, dims, "sum", WIDE, square)
+    return mean, call.writer.reduce(reduction, dtype=source.dtype, name=f"{call.name}_squares")
 
 
 def _running(call: LoweringCall, mean: LoopTensor, squares: LoopTensor, count: Extent) -> tuple[LoopTensor, ...]:

@@ -17,6 +17,7 @@ from typing import Protocol
 import torch
 
 from ..base.events import FellBack, GraphRecorded, record
+from .cuda_facts import forget_library_workspaces
 
 WARM_CALLS = 2  # libraries make their workspaces, and kernels are loaded
 MOST_RECORDINGS = 4
@@ -35,8 +36,12 @@ def record_on_cuda(call: Callable[[], tuple[object, ...]]) -> tuple[Replay, tupl
     """Record a call on the device that is current, in memory of its own."""
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        results = call()
+    forget_library_workspaces()
+    try:
+        with torch.cuda.graph(graph):
+            results = call()
+    finally:
+        forget_library_workspaces()
     return graph.replay, results
 
 

@@ -37,7 +37,7 @@ FORMAT = "2"  # raise when the files in the cache or the workers' options change
 class KernelRequest:
     """A kernel to build.
 
-    text: a module with the function `kernel`.  signature: its parameters' types.  warps: of 32 threads.
+    text: a module with the function `kernel`, which profilers will know by `name`.  signature: its parameters' types.  warps: of 32 threads.
     aligned: the numbers of those parameters that are addresses divisible by 16.  capability: of the GPU, 90 for sm_90;
     of AMD's the name of the architecture, such as gfx942: they are built and never launched.
     """
@@ -47,11 +47,12 @@ class KernelRequest:
     warps: int
     aligned: tuple[int, ...]
     capability: int | str
+    name: str = "kernel"
 
     @property
     def key(self) -> str:
         """The name of what is built of it; depends on the installed Triton."""
-        parts = (self.text, *self.signature, str(self.warps), str(self.aligned), str(self.capability))
+        parts = (self.text, self.name, *self.signature, str(self.warps), str(self.aligned), str(self.capability))
         return key_of(FORMAT, triton_identity(), *parts)
 
 
@@ -162,6 +163,7 @@ def _one_worker(share: Sequence[tuple[int, KernelRequest]]) -> list[dict[str, An
                 "warps": request.warps,
                 "aligned": request.aligned,
                 "capability": request.capability,
+                "name": request.name,
             }
         )
         for number, request in share

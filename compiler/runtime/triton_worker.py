@@ -33,8 +33,9 @@ AMD_SPILLS = re.compile(r"\.sgpr_spill_count:\s*(\d+)[\s\S]*?\.vgpr_spill_count:
 
 def build(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return the machine code of a kernel and its text with what they need; request: as `triton_build` writes it."""
-    path = folder / f"kernel_{request['number']}.py"
-    path.write_text(request["text"])  # Triton reads a function's source from its file
+    path, name = folder / f"kernel_{request['number']}.py", request["name"]
+    # Triton reads a function's source from its file
+    path.write_text(request["text"].replace("def kernel(", f"def {name}("))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -44,9 +45,10 @@ def build(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     make_target, capability = importlib.import_module("triton.backends.compiler").GPUTarget, request["capability"]
     is_amd = isinstance(capability, str)
     target = make_target("hip", capability, 64) if is_amd else make_target("cuda", capability, 32)
-    signature = dict(zip(module.kernel.arg_names, request["signature"], strict=True))
+    kernel = getattr(module, name)
+    signature = dict(zip(kernel.arg_names, request["signature"], strict=True))
     attributes = {(number,): [["tt.divisibility", 16]] for number in request["aligned"]}
-    source = compiler.ASTSource(module.kernel, signature, {}, attributes)
+    source = compiler.ASTSource(kernel, signature, {}, attributes)
     reporting = REPORTING if "report(flag" in request["text"].partition("def kernel(")[2] else {}
     options = {"num_warps": request["warps"], **PRECISE, **reporting}
     log = io.StringIO()

@@ -41,6 +41,7 @@ STOCK_COMPILER = (
 MAY_NAME_STOCK_COMPILER = {"oracle/harness/stock_torch.py", "compiler/torch_backend.py"}
 MAY_NAME_PRIVATE_TORCH = MAY_NAME_STOCK_COMPILER | {
     "compiler/base/torch_facts.py",
+    "compiler/runtime/cuda_facts.py",
     "compiler/base/borrowed/size_environment.py",
     "compiler/base/fake_mode_start.py",
     "compiler/values/torch/overrides/override_facts.py",

@@ -15,8 +15,8 @@ import torch
 
 from ...base.events import KernelLaunched, is_recording, record
 from ...base.options import Options
-from ...base.torch_facts import current_cuda_stream
 from ...runtime.cuda_driver import CudaDriver, LoadedKernel
+from ...runtime.cuda_facts import current_cuda_stream
 from ...runtime.kernel_launches import Launcher, PlannedLaunch, launcher_of
 from ...runtime.triton_build import KernelRequest, build_kernels
 from ...schedule.execution_plan import ExecutionPlan
@@ -48,7 +48,7 @@ def request_of(kernel: TritonKernel, capability: int | str, *, aligned: bool = T
     """Return what is built of a kernel; aligned: for addresses that are multiples of 16."""
     places = tuple(number for number, kind in enumerate(kernel.signature) if kind.startswith("*") and aligned)
     module = kernel.module_for("cuda" if isinstance(capability, int) else "hip")
-    return KernelRequest(module, kernel.signature, kernel.tiling.warps, places, capability)
+    return KernelRequest(module, kernel.signature, kernel.tiling.warps, places, capability, f"plumbline_{kernel.name}")
 
 
 class CudaKernels:

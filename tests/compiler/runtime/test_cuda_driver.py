@@ -144,7 +144,7 @@ def test_open_sizes_are_numbers_of_the_launches_that_need_them(
 ) -> None:
     monkeypatch.setattr(module, "build_kernels", built)
     gm = DynamicProgram.traced(lambda x: (x.exp() + 1) * 2, [("n", 64)], {"n": 40}).gm
-    sizes = {node.meta["symbol"]: 40.0 for node in gm.graph.nodes if "symbol" in node.meta}
+    sizes = {node.meta["symbol"]: 40 for node in gm.graph.nodes if "symbol" in node.meta}
     plan = plan_execution(schedule(lower_graph(gm, sizes), Options()))
     table = write_launch_table(plan, DeviceFacts())
     gpu = Gpu(torch.device("cpu"), 90, CudaDriver(stand_in), stream=lambda device: 1)
