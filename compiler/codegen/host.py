@@ -126,9 +126,27 @@ def _fits(program: LoopProgram) -> tuple[str, dict[str, object]]:
             layout = f"layout_{name}"
             layouts[layout] = (buffer.shape, buffer.strides, buffer.dtype)
         conditions.append(f"({place}.shape, {place}.stride(), {place}.dtype) == {layout}")
-        conditions.append(f"{on_device(place, program.device)} and not {place}.is_neg()")
+        elsewhere = name in _read_wherever_they_are(program)
+        conditions.append("" if elsewhere else f"{on_device(place, program.device)} and ")
+        conditions[-1] += f"not {place}.is_neg()"
     parameters = ", ".join([*map(local, program.inputs), *program.sizes])
     return f"lambda {parameters}: {' and '.join(conditions) or True}", layouts
+
+
+def _read_wherever_they_are(program: LoopProgram) -> frozenset[str]:
+    """Return the inputs that may lie on another device than promised: single numbers, for calls beside whole tensors.
+
+    The seed of an attention that drops nothing is one: its operator gives it on the CPU, and its shape rule does not.
+    """
+
+    def is_single(name: str) -> bool:
+        return name not in program.buffers or not program.buffers[name].shape
+
+    single = {name for name in program.inputs if is_single(name)}
+    for step in program.steps:
+        if isinstance(step, Loop) or all(map(is_single, step.reads)):
+            single -= step.reads
+    return frozenset(single - program.output_names)
 
 
 def _allocation(buffer: Buffer) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from ..base.errors import InternalError
+from ..base.events import FellBack, record
 from ..graph.owned_inputs import let_spend
 from ..graph.promises import MetadataDeparture
 from ..symbolic.scaled_sizes import FUNCTIONS
@@ -123,6 +124,7 @@ def _guarded(
 
     def call(*inputs: object) -> tuple[object, ...]:
         if not fits(*inputs):
+            record(FellBack("graph", "an input is laid out otherwise than the one it was compiled for"))
             return op_by_op(*inputs)
         state = generator.get_state() if draws else None
         try:

@@ -209,9 +209,10 @@ class AtenRecorder(DispatchMode):
         if decomposes_by_itself(func):
             with self:
                 return func.decompose(*args, **kwargs)
-        if func in _OF_LIBRARIES:
+        own = _OF_LIBRARIES.get(func)
+        if own is not None:
             with self:
-                return _batch_norm_of_library(*args, **kwargs)
+                return own(*args, **kwargs)
         return self._record(*_canonical(func, args, kwargs), loose=func in _DECLARED_VIEWS)
 
     def _may_take_apart(self, func: OpOverload, rule: Decomposition) -> bool:
@@ -380,9 +381,6 @@ def _canonical(
     return _DECLARED_VIEWS.get(func, func), args, kwargs
 
 
-_OF_LIBRARIES = frozenset({aten.cudnn_batch_norm.default, aten.miopen_batch_norm.default})
-
-
 def _batch_norm_of_library(
     source: torch.Tensor,
     weight: torch.Tensor,
@@ -393,16 +391,35 @@ def _batch_norm_of_library(
     factor: float,
     epsilon: float,
 ) -> tuple[torch.Tensor, ...]:
-    """Return the results of a GPU library's batch norm by torch's own, whose twin says what it writes.
+    """Return the results of cuDNN's batch norm by torch's own, whose twin says what it writes.
 
-    The last one, of cuDNN, is memory that its own backward reads; that of torch's needs none.
+    The last one is memory that its own backward reads; that of torch's needs none.
     """
-    results = aten.native_batch_norm.default(
-        source, weight, bias, running_mean, running_var, training, factor, epsilon
-    )
+    results = aten.native_batch_norm.default(source, weight, bias, running_mean, running_var, training, factor, epsilon)
     return (*results, source.new_empty((0,), dtype=torch.uint8))
 
 
+def _batch_norm_of_library_backward(
+    source: torch.Tensor,
+    gradient: torch.Tensor,
+    weight: torch.Tensor,
+    running_mean: torch.Tensor | None,
+    running_var: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    invstd: torch.Tensor | None,
+    epsilon: float,
+    reserve: torch.Tensor,
+) -> object:
+    """Return the gradients of the same in training, where alone the library's own backward is called."""
+    del reserve
+    given = (gradient, source, weight, running_mean, running_var, mean, invstd)
+    return aten.native_batch_norm_backward.default(*given, True, epsilon, [True, True, True])
+
+
+_OF_LIBRARIES: Mapping[OpOverload, Callable[..., object]] = {
+    aten.cudnn_batch_norm.default: _batch_norm_of_library,
+    aten.cudnn_batch_norm_backward.default: _batch_norm_of_library_backward,
+}
 _DECLARED_VIEWS: Mapping[OpOverload, OpOverload] = {
     aten.unsafe_split.Tensor: aten.split.Tensor,
     aten.unsafe_split_with_sizes.default: aten.split_with_sizes.default,

@@ -37,9 +37,9 @@ FORMAT = "2"  # raise when the files in the cache or the workers' options change
 class KernelRequest:
     """A kernel to build.
 
-    text: a module with the function `kernel`, which profilers will know by `name`.  signature: its parameters' types.  warps: of 32 threads.
-    aligned: the numbers of those parameters that are addresses divisible by 16.  capability: of the GPU, 90 for sm_90;
-    of AMD's the name of the architecture, such as gfx942: they are built and never launched.
+    text: a module with the function `kernel`, which profilers know by `name`.  signature: its parameters' types.
+    warps: of 32 threads.  aligned: the numbers of those parameters that are addresses divisible by 16.  capability: of
+    the GPU, 90 for sm_90; of AMD's the name of the architecture, such as gfx942: they are built and never launched.
     """
 
     text: str

@@ -139,9 +139,7 @@ def test_a_refused_launch_is_a_build_error_in_either(stand_in: str, compiler: st
         launch((16,), 0)
 
 
-def test_open_sizes_are_numbers_of_the_launches_that_need_them(
-    stand_in: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_sizes_are_numbers_of_the_launches_that_need_them(stand_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "build_kernels", built)
     gm = DynamicProgram.traced(lambda x: (x.exp() + 1) * 2, [("n", 64)], {"n": 40}).gm
     sizes = {node.meta["symbol"]: 40 for node in gm.graph.nodes if "symbol" in node.meta}
