@@ -99,6 +99,8 @@ class InterpretedKernels:
         try:
             for name, replacement in own.items():
                 setattr(builder, name, replacement)
+            # a number is an array of one element there, which NumPy of 2.5 converts by this call alone
+            scope.set_attr(self._language.tensor, "__index__", lambda number: int(number.handle.data.item()))
             scope.set_attr(self._language, "reduce", self._reduce)
             scope.set_attr(self._language, "associative_scan", self._scan)
             builder.options = replace(options, sanitize_overflow=False)  # whole numbers wrap, as compiled

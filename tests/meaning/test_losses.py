@@ -31,6 +31,10 @@ def with_gradient(loss: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[tor
     return run
 
 
+def on_device(x: torch.Tensor, *tensors: torch.Tensor | None) -> list[torch.Tensor | None]:
+    return [None if each is None else each.to(x.device) for each in tensors]
+
+
 def hold(run: Callable[[torch.Tensor], tuple[torch.Tensor, ...]], x: torch.Tensor) -> None:
     for level, outputs in run_levels(run, (x,)).items():
         for found, want in zip(outputs, run(x), strict=True):
@@ -46,7 +50,7 @@ def test_cross_entropy(dtype: torch.dtype, ignored: int, reduction: str) -> None
     for weight in (None, WEIGHT.to(dtype)):
 
         def loss(x: torch.Tensor, weight: torch.Tensor | None = weight) -> torch.Tensor:
-            return F.cross_entropy(x, TARGET, weight, reduction=reduction, ignore_index=ignored)
+            return F.cross_entropy(x, *on_device(x, TARGET, weight), reduction=reduction, ignore_index=ignored)
 
         hold(with_gradient(loss), scores(dtype))
 

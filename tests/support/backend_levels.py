@@ -53,14 +53,27 @@ def on_gpu(tensor: torch.Tensor) -> torch.Tensor:
     return memory.to("cuda").as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
 
 
+def eager(function: Callable[..., object], inputs: Sequence[torch.Tensor]) -> tuple[object, ...]:
+    """Return what eager gives where the compiled levels run, on the CPU: a cast out of range, say, is the device's."""
+    if TRITON_LEVEL != "cuda":
+        return as_tuple(function(*inputs))
+    with torch.device("cuda"):
+        return _on_cpu(as_tuple(function(*map(on_gpu, inputs))))
+
+
+def _on_cpu(results: tuple[object, ...]) -> tuple[object, ...]:
+    return tuple(each.cpu() if isinstance(each, torch.Tensor) else each for each in results)
+
+
 def cuda_results(
     function: Callable[..., object], inputs: Sequence[torch.Tensor], options: Options
 ) -> tuple[object, ...]:
     """Return what kernels on a GPU give, on the CPU."""
     given = [on_gpu(each) for each in inputs]
     # Where eager says what a stage must give, it is eager of another device: the caller holds results to eager.
-    results = triton_results(trace(function, given), given, options.replace(verify=bool(options.verify)))
-    return tuple(each.cpu() if isinstance(each, torch.Tensor) else each for each in results)
+    with torch.device("cuda"):
+        gm = trace(function, given)
+    return _on_cpu(triton_results(gm, given, options.replace(verify=bool(options.verify))))
 
 
 def same_form(found: torch.Tensor, wanted: torch.Tensor) -> bool:

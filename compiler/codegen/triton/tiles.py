@@ -14,9 +14,10 @@ from ...loops.ir import Buffer, Loop
 from ...symbolic.expr import Expr, Symbol, coefficient
 from ...symbolic.index_space import product
 from ...symbolic.symbolic_sizes import Extent, hint_of, same
-from ..flat_loops import accesses_of, crosses, elements_of, is_one
+from ..flat_loops import accesses_of, crosses, depending_on, elements_of, is_one
 
 POINTS = 1024  # points of a pointwise program: 8 per thread of 4 warps, so that a 2-byte load is 16 bytes wide
+SCATTERED_POINTS = 256  # one per thread: with several each, a warp's reads of every other element are of many lines
 FEWEST_POINTS = 128  # one point per thread of 4 warps; smaller programs cost more to start than they run
 TILE = (64, 32)  # of transposed reads: both sides whole cache lines of 4-byte elements, 8 KB between them
 LONGEST_WHOLE_ROW = 16_384  # 16 warps and 64 registers; twice as long spills registers at 4 warps
@@ -86,6 +87,9 @@ def choose_tiling(
     if crossing_variable(loop, kept) is not None:
         return Tiling("tiles", TILE[0], TILE[1], 0, whole=True, warps=4)
     count = hint_of(points)
+    if kept and _is_scattered(loop, kept[-1]):
+        kind = "pieces" if len(kept) > 1 and _fills(kept[-1].size, SCATTERED_POINTS) else "pointwise"
+        return Tiling(kind, SCATTERED_POINTS, 1, 0, whole=True, warps=SCATTERED_POINTS // 32)
     whole = [access for access in accesses_of(loop) if 2 * elements_of(access) >= count] or accesses_of(loop)
     block = POINTS // 2 if max(buffers[access.buffer].dtype.itemsize for access in whole) == 8 else POINTS
     while block > FEWEST_POINTS and count < 2 * device.multiprocessors * block:
@@ -93,6 +97,18 @@ def choose_tiling(
     if len(kept) > 1 and _fills(kept[-1].size, block):
         return Tiling("pieces", block, 1, 0, whole=True, warps=4)
     return Tiling("pointwise", min(block, power_of_two(count)), 1, 0, whole=True, warps=4)
+
+
+def _is_scattered(loop: Loop, across: Symbol) -> bool:
+    """Whether neighbouring points read what is not side by side in memory: every other element, or looked-up places."""
+    changing = depending_on(loop, frozenset({across}))
+    for load in loop.loads():
+        if any(id(arg) in changing for arg in load.args):
+            return True
+        step = coefficient(load.access.index[0], across)
+        if step is not None and not same(step, 0) and not is_one(step):
+            return True
+    return False
 
 
 def _fills(length: Extent, block: int) -> bool:

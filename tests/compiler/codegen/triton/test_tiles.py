@@ -35,6 +35,15 @@ def test_a_tensor_of_a_row_each_does_not_decide_how_a_large_one_is_read() -> Non
     assert tiling_of(weight_gradient, large, large, rows, rows).kind == "column"
 
 
+def test_where_neighbours_read_what_is_apart_each_thread_has_one_point() -> None:
+    scattered = Tiling("pointwise", 256, 1, 0, whole=True, warps=8)
+    assert tiling_of(lambda x: torch.nn.functional.max_pool2d(x, 3, 2, 1), torch.empty(4, 8, 30, 30)) == scattered
+    assert tiling_of(lambda x: x[:, ::2] + 1, torch.empty(1000, 300)).x == 256
+    assert tiling_of(lambda x: x[:, 1:1025:2] + 1, torch.empty(1000, 1030)).kind == "pieces"
+    row, places = torch.empty(4096), torch.zeros(64, 1000, dtype=torch.int64)
+    assert tiling_of(lambda x, i: x[i] + 1, row, places) == scattered
+
+
 def test_a_small_tensor_of_wide_elements_does_not_halve_the_block() -> None:
     table, places = torch.empty(50, 2048), torch.zeros(4096, dtype=torch.int64)
     assert tiling_of(lambda x, i: x[i] * 2, table, places) == Tiling("pieces", 1024, 1, 0, whole=True, warps=4)
