@@ -4,8 +4,6 @@ The first calls run as they are.  Then one is recorded: inputs that had the same
 (parameters, most often) are read where they are, others are copied to memory of the recording first.  Results are
 copied out, so that no later call overwrites what the caller holds.  Where an input that is read in place comes from
 another address, the call is recorded anew, with that input copied; after `MOST_RECORDINGS` it runs as it is for good.
-
-No GPU has run this: tests hold it to a stand-in for the device.
 """
 
 from __future__ import annotations
