@@ -3,14 +3,16 @@
     python benchmarks/gpu.py --out rows.jsonl --minutes 25
     python benchmarks/gpu.py --dry                               a machine without a GPU: nothing is worth its time
     python benchmarks/gpu.py --parts kernels,models --minutes 9  some parts
+    python benchmarks/gpu.py --parts training --only 'BERT|GPT'  some cases
 
-Parts, in this order: `bandwidth` (a copy of 1 GB), `kernels` (run time of 14 programs, and the share of that bandwidth
-which the bytes that each must move amount to), `models` (six, inference and training), `graphs` (inference by CUDA
-graphs: stock's `reduce-overhead`, ours by its option `cuda_graphs`, and captured by hand; dry, what speaks against
-recording on a CPU) and `cold` (the first call in a process of its own with empty caches).  Eager, ours and stock take
-turns; times are of CUDA events, medians of rounds.  Each row is a line of JSON, written when it is known: a run that is
-cut short keeps what it has, and what was not reached is a row that says so.  A row of ours names how many kernels were
-launched, what was left to ATen and for what reason, and how far the answer is from eager's.
+Parts, in this order: `bandwidth` (a copy of 1 GB), `kernels` (run time of 14 programs, and the share of that
+bandwidth which the bytes that each must move amount to), `models` (six, inference), `training` (five of them),
+`graphs` (inference by CUDA graphs: stock's `reduce-overhead`, ours by its option `cuda_graphs`, and captured by hand;
+dry, what speaks against recording on a CPU) and `cold` (the first call in a process of its own with empty caches).
+Eager, ours and stock take turns; times are of CUDA events, medians of rounds. Each row is a line of JSON, written
+when it is known: a run that is cut short keeps what it has, and what was not reached is a row that says so. A row of
+ours names how many kernels were launched, what was left to ATen and for what reason, and how far the answer is from
+eager's.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import argparse
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -40,16 +43,17 @@ Call = Callable[[], Any]
 ROUNDS = 12
 RECORDING = {"kernel_language": "triton", "cuda_graphs": True}
 COLD = ("softmax", "layer norm, training", "encoder layer, training")
-PARTS = ("bandwidth", "kernels", "models", "graphs", "cold")
+PARTS = ("bandwidth", "kernels", "models", "training", "graphs", "cold")
 
 
 @dataclass
 class Run:
-    """One run of this command; until: when to stop, by the clock of `time.monotonic`."""
+    """One run of this command; until: when to stop, by the clock of `time.monotonic`.  only: which cases, a pattern."""
 
     dry: bool
     out: Path
     until: float
+    only: str = ""
     bandwidth: float = 0.0
     ratios: dict[str, list[float]] = field(default_factory=dict)
 
@@ -185,6 +189,8 @@ def compare(run: Run, part: str, name: str, case: Case, *, training: bool) -> No
 def each_case(run: Run, part: str, makers: dict[str, Maker]) -> Iterator[tuple[str, Case]]:
     """Yield cases while there is time; one that cannot be made, or comes too late, is a row that says so."""
     for name, make in makers.items():
+        if not re.search(run.only, name):
+            continue
         if time.monotonic() > run.until:
             run.row(part, name, error="not reached: the time was over")
             continue
@@ -221,13 +227,18 @@ def kernels(run: Run) -> None:
 
 
 def models(run: Run) -> None:
-    """Measure models, inference before training."""
-    for training in (False, True):
-        for name, case in each_case(run, "models", MODELS):
-            if training and not case.trains:
-                continue
-            with guarded(run, "models", name):
-                compare(run, "models", name, case, training=training)
+    """Measure the inference of models."""
+    for name, case in each_case(run, "models", MODELS):
+        with guarded(run, "models", name):
+            compare(run, "models", name, case, training=False)
+
+
+def training(run: Run) -> None:
+    """Measure the training of models."""
+    for name, case in each_case(run, "training", MODELS):
+        if case.trains:
+            with guarded(run, "training", name):
+                compare(run, "training", name, case, training=True)
 
 
 def graphs(run: Run) -> None:
@@ -273,6 +284,8 @@ def _graphed(run: Run, name: str, case: Case, optional: Call) -> None:
 def cold(run: Run) -> None:
     """Measure the first call in processes of their own."""
     for name in COLD:
+        if not re.search(run.only, name):
+            continue
         if time.monotonic() > run.until:
             run.row("cold", name, error="not reached: the time was over")
             continue
@@ -315,6 +328,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"))
     parser.add_argument("--minutes", type=float, default=25)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--first-call", nargs=2, metavar=("KIND", "CASE"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.first_call:
@@ -322,10 +336,17 @@ def main() -> None:
         return
     if not chosen.dry and not torch.cuda.is_available():
         parser.error("there is no GPU that torch can use; --dry goes the same way in Triton's interpreter")
-    run = Run(chosen.dry, chosen.out, time.monotonic() + 60 * chosen.minutes)
+    run = Run(chosen.dry, chosen.out, time.monotonic() + 60 * chosen.minutes, chosen.only)
     device = "none, dry" if run.dry else torch.cuda.get_device_name()
     run.row("machine", "versions", device=device, torch=torch.__version__, python=sys.version.split()[0])
-    work = {"bandwidth": bandwidth, "kernels": kernels, "models": models, "graphs": graphs, "cold": cold}
+    work = {
+        "bandwidth": bandwidth,
+        "kernels": kernels,
+        "models": models,
+        "training": training,
+        "graphs": graphs,
+        "cold": cold,
+    }
     for part in chosen.parts.split(","):
         with guarded(run, part, "whole part"):
             work[part](run)
