@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import torch
+
 from ..loops.body import Scalar, ScalarBuilder, walk
 from ..loops.ir import Loop, LoopProgram, LoopStore, index_symbols
 from ..loops.phases import plan_phases
@@ -71,6 +73,8 @@ def _term(scalar: Scalar, variable: Symbol, inner: frozenset[int]) -> _Term | No
     condition, value, other = scalar.args[0].args
     if other.name != "constant" or other.detail != 0 or value.dtype != scalar.dtype or id(value) in inner:
         return None
+    if scalar.dtype == torch.bool:
+        return None
     places, conditions = [], []
     for leaf in _conjuncts(condition):
         if id(leaf) not in inner:
@@ -95,6 +99,7 @@ def _place_of(condition: Scalar, variable: Symbol, inner: frozenset[int]) -> Sca
     if condition.name != "eq":
         return None
     for index, place in (condition.args, condition.args[::-1]):
-        if index.name == "index" and index.expression == Expr(((variable, 1),), 0) and id(place) not in inner:
+        plain = index.name == "index" and index.expression == Expr(((variable, 1),), 0)
+        if plain and index.dtype == torch.int64 and id(place) not in inner:  # a narrower one may have wrapped
             return place
     return None
