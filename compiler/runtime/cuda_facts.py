@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
+
+
+def on_device(device: torch.device) -> AbstractContextManager[object]:
+    """Return what makes a GPU the current one for a block; nothing where it is, or where the device is none.
+
+    Code is loaded into the context of the device that is current, and launched in it.
+    """
+    if device.type != "cuda" or torch.cuda.current_device() == device.index:
+        return nullcontext()
+    return torch.cuda.device(device)
 
 
 def current_cuda_stream(device: torch.device) -> int:
