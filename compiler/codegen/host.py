@@ -117,6 +117,7 @@ def _fits(program: LoopProgram) -> tuple[str, dict[str, object]]:
     """
     layouts: dict[str, object] = {}
     conditions = []
+    anywhere = _read_wherever_they_are(program)
     for name in program.inputs:
         buffer = program.buffers.get(name)
         if buffer is None:
@@ -126,9 +127,9 @@ def _fits(program: LoopProgram) -> tuple[str, dict[str, object]]:
             layout = f"layout_{name}"
             layouts[layout] = (buffer.shape, buffer.strides, buffer.dtype)
         conditions.append(f"({place}.shape, {place}.stride(), {place}.dtype) == {layout}")
-        elsewhere = name in _read_wherever_they_are(program)
-        conditions.append("" if elsewhere else f"{on_device(place, program.device)} and ")
-        conditions[-1] += f"not {place}.is_neg()"
+        if name not in anywhere:
+            conditions.append(on_device(place, program.device))
+        conditions.append(f"not {place}.is_neg()")
     parameters = ", ".join([*map(local, program.inputs), *program.sizes])
     return f"lambda {parameters}: {' and '.join(conditions) or True}", layouts
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 
 
-def on_device(device: torch.device) -> AbstractContextManager[object]:
+def made_current(device: torch.device) -> AbstractContextManager[object]:
     """Return what makes a GPU the current one for a block; nothing where it is, or where the device is none.
 
     Code is loaded into the context of the device that is current, and launched in it.

@@ -7,7 +7,7 @@ loop it is `sum over r of (r == place ? value : 0)`, which is `value` where the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -46,14 +46,17 @@ def _simplified(loop: Loop) -> Loop:
     return loop  # what is stored once per row needs a loop that reduces
 
 
+@dataclass(frozen=True, slots=True)
 class _Term:
-    """The one term of a sum.
+    """The one term of a sum over a variable.
 
-    conditions: under which it is there, besides that its place is one of the sum's.
+    place: where the variable has to be.  conditions: under which the term is there, besides.
     """
 
-    def __init__(self, place: Scalar, variable: Symbol, conditions: tuple[Scalar, ...], value: Scalar) -> None:
-        self.place, self.variable, self.conditions, self.value = place, variable, conditions, value
+    place: Scalar
+    variable: Symbol
+    conditions: tuple[Scalar, ...]
+    value: Scalar
 
     def written(self, b: ScalarBuilder, made: Mapping[int, Scalar]) -> Scalar:
         """Return the sum; made: what has become of values below it, by id."""
@@ -68,12 +71,11 @@ class _Term:
 
 
 def _term(scalar: Scalar, variable: Symbol, inner: frozenset[int]) -> _Term | None:
-    if scalar.name != "reduce" or scalar.kind != "sum" or scalar.args[0].name != "where":
+    is_sum = scalar.name == "reduce" and scalar.kind == "sum" and scalar.dtype != torch.bool
+    if not is_sum or scalar.args[0].name != "where":
         return None
     condition, value, other = scalar.args[0].args
     if other.name != "constant" or other.detail != 0 or value.dtype != scalar.dtype or id(value) in inner:
-        return None
-    if scalar.dtype == torch.bool:
         return None
     places, conditions = [], []
     for leaf in _conjuncts(condition):

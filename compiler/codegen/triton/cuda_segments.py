@@ -16,7 +16,7 @@ import torch
 from ...base.events import KernelLaunched, is_recording, record
 from ...base.options import Options
 from ...runtime.cuda_driver import CudaDriver, LoadedKernel
-from ...runtime.cuda_facts import current_cuda_stream, on_device
+from ...runtime.cuda_facts import current_cuda_stream, made_current
 from ...runtime.kernel_launches import Launcher, PlannedLaunch, launcher_of
 from ...runtime.triton_build import KernelRequest, build_kernels
 from ...schedule.execution_plan import ExecutionPlan
@@ -63,7 +63,7 @@ class CudaKernels:
         kernels = self._table.kernels
         requests = [request_of(kernel, self._gpu.capability, aligned=aligned) for kernel in kernels]
         built = build_kernels(requests, self._options)
-        with on_device(self._gpu.device):
+        with made_current(self._gpu.device):
             return [
                 self._gpu.driver.load(each.cubin, each.name, 32 * kernel.tiling.warps, each.shared)
                 for kernel, each in zip(kernels, built, strict=True)
@@ -101,7 +101,7 @@ class LaunchedSegment:
         launch = self.ready.get(sizes)
         if launch is None:
             launch = self._made_ready(sizes)
-        with on_device(self.gpu.device):
+        with made_current(self.gpu.device):
             launch(arguments[: self.tensors], self.gpu.stream(self.gpu.device))
         if is_recording():
             for planned in self._planned(sizes):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...loops.ir import Buffer, Loop
-from ...symbolic.expr import Expr, Symbol, coefficient
+from ...symbolic.expr import Expr, Symbol, coefficient, symbols
 from ...symbolic.index_space import product
 from ...symbolic.symbolic_sizes import Extent, hint_of, same
 from ..flat_loops import accesses_of, crosses, depending_on, elements_of, is_one
@@ -167,14 +167,16 @@ def parts_of_reduction(length: int, *, columns: bool) -> int:
 def reads_columns(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...]) -> bool:
     """Whether neighbouring kept points, and not neighbouring reduced ones, are neighbours in most of what is read.
 
-    Each load counts by its elements: the mean of each row is nothing beside the tensor that it is the mean of.
+    The mean of each row is nothing beside the tensor that it is the mean of: where some loads have an element per
+    point, they alone count.  How many rows there are does not.
     """
     if not kept or not reduced or hint_of(kept[-1].size) < 4:
         return False
-    down = across = 0
-    for load in loop.loads():
-        across += _steps_by_one(load.access.index[0], reduced[-1]) * elements_of(load.access)
-        down += _steps_by_one(load.access.index[0], kept[-1]) * elements_of(load.access)
+    offsets = [load.access.index[0] for load in loop.loads()]
+    ends = {kept[-1], reduced[-1]}
+    counted = [offset for offset in offsets if ends <= symbols(offset)] or offsets
+    across = sum(_steps_by_one(offset, reduced[-1]) for offset in counted)
+    down = sum(_steps_by_one(offset, kept[-1]) for offset in counted)
     return down > across
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plumbline.compiler.runtime.cuda_facts import forget_library_workspaces, on_device
+from plumbline.compiler.runtime.cuda_facts import forget_library_workspaces, made_current
 
 
 def test_another_device_is_made_current_for_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,11 +22,11 @@ def test_another_device_is_made_current_for_a_block(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(torch.cuda, "device", Device)
     for index in (1, 0):
-        with on_device(torch.device("cuda", index)):
+        with made_current(torch.device("cuda", index)):
             assert current == [index]
         assert current == [0]
     monkeypatch.delattr(torch.cuda, "current_device")
-    with on_device(torch.device("cpu")):
+    with made_current(torch.device("cpu")):
         pass
 
 

@@ -55,6 +55,13 @@ def test_a_row_is_added_in_one_order_whatever_the_batch_is(length: int) -> None:
     assert len(chosen) == 1
 
 
+def test_nor_where_no_tensor_has_an_element_per_point() -> None:
+    def products(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        return (rows[:, None] * weights).sum(1)
+
+    assert len({tiling_of(products, torch.empty(rows), torch.empty(40)) for rows in (8, 30, 64, 5000)}) == 1
+
+
 def test_equal_kernels_of_different_names_have_one_text() -> None:
     def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return x.softmax(-1).mm(y), y.softmax(-1)
