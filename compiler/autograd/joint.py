@@ -46,7 +46,7 @@ from .analyze import Analysis, StateBefore, TracedCall, analyze
 from .call_signature import CallSignature
 from .dynamic_arguments import TracedSizes
 from .functionalize import Functionalizer
-from .histories.history_reach import reach_of
+from .histories.history_reach import reach_of, steps_of_several
 from .histories.independent_results import Group, independent_results
 from .joint_program import JointProgram
 from .partition import JointGraph
@@ -63,7 +63,8 @@ class Traced:
     recorded: the calls as they were recorded, writes and all, with the outputs of `joint`; kept where the program asks.
     reach: for each input, from which of the values with a gradient a history leads to it, gradient or none.
     independent: groups of the values with a gradient (see independent_results).  arrival: the inputs that get a
-    gradient, by their number, in the order in which the engine has found it.
+    gradient, by their number, in the order in which the engine has found it.  steps_of_several: the steps that take
+    several gradients, by their numbers; None where nothing follows from that (see history_reach).
     """
 
     joint: JointGraph
@@ -76,6 +77,7 @@ class Traced:
     reach: tuple[frozenset[int], ...] = ()
     independent: tuple[Group, ...] = ()
     arrival: tuple[int, ...] = ()
+    steps_of_several: frozenset[int] | None = None
 
 
 class _Entry(torch.autograd.Function):
@@ -295,7 +297,9 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     needs = analysis.signature.requires_grad
     chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
     reach = run.reach(analysis, chosen) if chosen else ()
-    independent = independent_results([analysis.objects[index] for index in chosen]) if tangents is None else ()
+    differentiable = [analysis.objects[index] for index in chosen]
+    independent = independent_results(differentiable) if tangents is None else ()
+    several = steps_of_several(differentiable) if tangents is None and len(chosen) > 1 else None
     wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
     recorded = run.recorded(analysis, found) if program.keeps_recorded else None
     gradients = [None if node is None else run.worker.value_after(node) for node in found]
@@ -324,6 +328,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
         reach=reach,
         independent=independent,
         arrival=tuple(run.arrival),
+        steps_of_several=several,
     )
 
 

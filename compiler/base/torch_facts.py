@@ -104,6 +104,7 @@ __all__ = [
     "native_functions",
     "negative_view",
     "next_gradient_number",
+    "number_and_gradients",
     "operator_kinds",
     "operator_namespaces",
     "operator_schema",
@@ -622,6 +623,11 @@ def running_gradient_number() -> int | None:
     """Return the number of the autograd node that runs now, None outside a backward (as above)."""
     node = torch._C._current_autograd_node()
     return None if node is None else int(node._sequence_nr())
+
+
+def number_and_gradients(node: Any) -> tuple[int, int]:
+    """Return the number of an autograd node, and how many gradients it takes: one for each result of its call."""
+    return int(node._sequence_nr()), len(node._input_metadata)
 
 
 def keeps_graph() -> bool:

@@ -90,9 +90,17 @@ def in_backward(node: fx.Node) -> bool:
     return node.meta.get("phase") == "backward"
 
 
-def mark_backward(node: fx.Node) -> None:
-    """Say that the call was recorded while gradients were computed."""
+def mark_backward(node: fx.Node, step: int | None = None) -> None:
+    """Say that the call was recorded while gradients were computed; step: the number of autograd's node, if known."""
     node.meta["phase"] = "backward"
+    if step is not None:
+        node.meta["step"] = step
+
+
+def step_of(node: fx.Node) -> int | None:
+    """Return the number of the autograd node whose backward made the call, or had ended when gradients were added."""
+    step = node.meta.get("step")
+    return step if isinstance(step, int) else None
 
 
 def mark_without_grad(node: fx.Node) -> None:

@@ -26,6 +26,7 @@ from ..base.torch_facts import (
     OpOverload,
     decomposes_by_itself,
     lazy_module,
+    running_gradient_number,
 )
 from .effects.kernel_refusals import demand_kernel, has_kernels_to_ask
 from .facts import QUESTIONS, refuses
@@ -276,7 +277,7 @@ class AtenRecorder(DispatchMode):
         if origin is not None:
             node.meta["origin"] = origin
         if self.backward:
-            mark_backward(node)
+            mark_backward(node, running_gradient_number())
 
     # -- arguments ---------------------------------------------------------------------------------------------
 

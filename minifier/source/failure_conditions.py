@@ -12,6 +12,8 @@ STEADY_RUNS = 3
 """Runs that must all fail before a failure is taken to come at every run."""
 SEARCH_RUNS = 20
 """Runs of a program that did not fail at first: a failure that comes in 1 of 5 runs is found with 99 %."""
+CHANGED_RUNS = 6
+"""Runs of a program that was changed before it is known how often it fails: of 1 in 2 runs, 6 miss 2 %."""
 RATE_RUNS = 20
 """Runs from which the rate of a failure that comes now and then is estimated."""
 MISSED = 1e-3
@@ -43,8 +45,8 @@ def first_report(ask: Ask, settings: SourceSettings) -> RunReport:
 
 
 def asked_again(settings: SourceSettings, report: RunReport) -> SourceSettings:
-    """Return settings that look for what a report found."""
-    return replace(settings, sought=report.signature)
+    """Return settings that look for what a report found, more than once: it may come now and then."""
+    return replace(settings, sought=report.signature, repeat=CHANGED_RUNS)
 
 
 def find_conditions(ask: Ask, settings: SourceSettings, first: RunReport | None = None) -> FailureConditions | None:

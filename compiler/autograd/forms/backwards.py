@@ -38,6 +38,7 @@ from ..stages.gradient_buckets import BucketCaps, expected_buckets
 from ..stages.staged_function import CompiledStage
 from ..tangent_layouts import layouts_at, layouts_of
 from .compact_values import COMPACT
+from .fewer_tangents import without_tangents
 from .form_levels import FormStages
 from .form_parts import CompileGraph, FormContext, Sizes, Tensors, undisturbed
 from .form_place import FormPlace, with_condition
@@ -119,8 +120,7 @@ class Backwards:
             traced, graph = self.form.traced, self.form.cut.backward
             reads = tuple(range(len(self.known.kept)))
         else:
-            traced = self._trace_again(pattern, sizes)
-            condition = traced.sizes.condition_text()
+            traced, condition = self._with_fewer_tangents(pattern, sizes)
             recompute = self.context.recompute
             joint = simplified(traced.joint, "joint with fewer tangents", self.context.options, recompute=recompute)
             graph, reads = self._of_fewer_tangents(joint, pattern)
@@ -276,6 +276,15 @@ class Backwards:
             return tuple(results[place] for place in places)
 
         return CompiledBackward(call, whole.reads, tuple(whole.targets[place] for place in places))
+
+    def _with_fewer_tangents(self, pattern: Pattern, sizes: Sizes) -> tuple[Traced, str]:
+        """Return a trace for the tangents that exist, and what has to hold of the sizes besides the forward's own."""
+        if self.form is not None and self.validation is None:
+            cut = without_tangents(self.form.traced, pattern)
+            if cut is not None:
+                return cut, ""
+        traced = self._trace_again(pattern, sizes)
+        return traced, traced.sizes.condition_text()
 
     def _trace_again(self, pattern: Pattern, sizes: Sizes) -> Traced:
         chosen = [index for index, exists in zip(self.known.tangents, pattern, strict=True) if exists]

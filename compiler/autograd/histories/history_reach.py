@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
+from ...base.torch_facts import number_and_gradients
 from .independent_results import steps_from_above
 
 
@@ -67,3 +68,18 @@ def reach_of(values: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> 
                 reached[source] = reached.get(source, 0) | reached[step]
     bits = [leaves.get(id(one), 0) for one in inputs]
     return tuple(frozenset(place for place in range(len(values)) if found >> place & 1) for found in bits)
+
+
+def steps_of_several(values: Sequence[torch.Tensor]) -> frozenset[int] | None:
+    """Return the numbers of the steps in the histories of values that take several gradients.
+
+    None where one is a user's own: what it does with a missing gradient may not show in the calls that it makes.
+    """
+    found: set[int] = set()
+    for step in steps_from_above([value.grad_fn for value in values if value.grad_fn is not None]):
+        number, gradients = number_and_gradients(step)
+        if gradients > 1:
+            if isinstance(step, torch.autograd.function.BackwardCFunction):
+                return None
+            found.add(number)
+    return frozenset(found)

@@ -93,6 +93,23 @@ def test_a_large_program_is_run_once_where_a_small_one_fails_too(signature, numb
     assert first.sentence == ("small" if number == 2 else "wrong")
 
 
+class NowAndThen(Warm):
+    """Every program fails at its second run, and is run as often as the settings say."""
+
+    def ask(self, text, settings):
+        self.asked.append(text)
+        return RunReport(WRONG if settings.repeat > 1 else None, "now and then")
+
+
+def test_what_fails_now_and_then_is_made_small_and_gets_its_packages():
+    """One run of the small program that is well would keep four hundred layers, and minutes for each run."""
+    settings = SourceSettings(compiler="plumbline", backend="inductor")
+    case, first = made_small(LAYERS, LOADED, NowAndThen(None), settings)
+    assert (case.text, first.sentence) == ("build(layers=2, width=8)\n", "now and then")
+    chosen, _ = preloaded(case, LOADED, NowAndThen(None), settings)
+    assert (chosen.preload, chosen.repeat) == (LOADED.imported, 1)
+
+
 def test_what_does_not_fail_is_not_made_small():
     warm = Warm(None)
     good = RunReport(None, "fine")
