@@ -46,7 +46,7 @@ from .analyze import Analysis, StateBefore, TracedCall, analyze
 from .call_signature import CallSignature
 from .dynamic_arguments import TracedSizes
 from .functionalize import Functionalizer
-from .histories.history_reach import reach_of, steps_of_several
+from .histories.history_reach import HANDS_ON, reach_of, steps_of_several
 from .histories.independent_results import Group, independent_results
 from .joint_program import JointProgram
 from .partition import JointGraph
@@ -86,6 +86,7 @@ class _Entry(torch.autograd.Function):
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, primal: torch.Tensor, recorder: AtenRecorder) -> torch.Tensor:
         """Return a tensor of its own memory."""
+        setattr(ctx, HANDS_ON, True)
         ctx.set_materialize_grads(False)  # no gradient is handed on as none: zeros would go on through what is outside
         with recorder.paused():
             return torch.empty_strided(primal.shape, primal.stride(), dtype=primal.dtype, device=primal.device)

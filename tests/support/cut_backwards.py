@@ -3,7 +3,7 @@
     PYTHONPATH=tests python -m pytest -p support.cut_backwards tests/meaning
 
 While it holds, whatever runs asks it at each backward for fewer results. Two traces agree where each gradient is the
-same expression of the same inputs and forward values.
+same expression of the same inputs and forward values, copies aside.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from unittest import mock
 
 import pytest
+import torch
 from torch import fx
 
 from plumbline.compiler.autograd.forms import backwards
@@ -85,6 +86,9 @@ def _gradients(traced: Traced, table: dict[object, int]) -> list[object]:
             key: object = ("input", places)
             places += 1
         elif node.op == "call_function":
+            if node.target is torch.ops.aten.clone.default:  # a reshape copies, or takes a view: as its operand lies
+                known[node] = known[node.all_input_nodes[0]]
+                continue
             arguments = map_nodes((node.args, node.kwargs), lambda source: _Known(known[source]))
             own = () if has_no_effect(node) else (node.meta.get("stamp", node.name),)
             key = (str(node.target), repr(arguments), own)

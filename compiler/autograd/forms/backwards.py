@@ -280,9 +280,11 @@ class Backwards:
     def _with_fewer_tangents(self, pattern: Pattern, sizes: Sizes) -> tuple[Traced, str]:
         """Return a trace for the tangents that exist, and what has to hold of the sizes besides the forward's own."""
         if self.form is not None and self.validation is None:
+            asked = self.form.traced.sizes.condition_text()
             cut = without_tangents(self.form.traced, pattern)
             if cut is not None:
-                return cut, ""
+                now = cut.sizes.condition_text()
+                return cut, now if now != asked else ""
         traced = self._trace_again(pattern, sizes)
         return traced, traced.sizes.condition_text()
 

@@ -12,6 +12,9 @@ import torch
 from ...base.torch_facts import number_and_gradients
 from .independent_results import steps_from_above
 
+HANDS_ON = "plumbline_hands_on"
+"""An attribute of our own steps that give what they are given."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartialInputs:
@@ -73,13 +76,14 @@ def reach_of(values: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> 
 def steps_of_several(values: Sequence[torch.Tensor]) -> frozenset[int] | None:
     """Return the numbers of the steps in the histories of values that take several gradients.
 
-    None where one is a user's own: what it does with a missing gradient may not show in the calls that it makes.
+    None where a step is a user's own: what it does with a missing gradient, and whether what it gives depends on the
+    gradient at all, may not show in the calls that it makes.
     """
     found: set[int] = set()
     for step in steps_from_above([value.grad_fn for value in values if value.grad_fn is not None]):
+        if isinstance(step, torch.autograd.function.BackwardCFunction) and not getattr(step, HANDS_ON, False):
+            return None
         number, gradients = number_and_gradients(step)
         if gradients > 1:
-            if isinstance(step, torch.autograd.function.BackwardCFunction):
-                return None
             found.add(number)
     return frozenset(found)
