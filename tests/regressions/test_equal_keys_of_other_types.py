@@ -14,3 +14,12 @@ def test_the_key_that_was_there_stays():
     table = {1: "old", 2: "other"}
     assert compiled(torch.ones(1), table)[1:] == ([("int", 1), ("int", 2)], "new")
     assert [type(key) for key in table] == [int, int]
+
+
+def test_keys_that_differ_in_the_sign_of_zero_alone_are_told_apart():
+    def function(table, x):
+        return [repr(key) for key in table], x + 1
+
+    compiled, x = plumbline.compile(function, backend="eager"), torch.ones(1)
+    for key in (0.0, -0.0, 0, False, 0.0, float("nan")):
+        assert compiled({key: 1, "a": 2}, x)[0] == [repr(key), "'a'"]

@@ -15,19 +15,27 @@ def _are_texts(keys: tuple[object, ...]) -> bool:
 
 def _has_keys(guard: Guard, value: Any, _: tuple[Any, ...]) -> bool:
     keys = guard.expected
-    same_types = _are_texts(keys) or [type(key) for key in value] == [type(key) for key in keys]
-    return same_types and tuple(value) == keys
+    if _are_texts(keys):
+        return tuple(value) == keys
+    same_types = [type(key) for key in value] == [type(key) for key in keys]
+    same_text = not _has_floats(keys) or list(map(repr, value)) == list(map(repr, keys))
+    return same_types and same_text and tuple(value) == keys
+
+
+def _has_floats(keys: tuple[object, ...]) -> bool:
+    """Return whether equal keys may be told apart: 0.0 and -0.0 find the same entry."""
+    return any(type(key) is float for key in keys)
 
 
 def _keys_text(guard: Guard, texts: CheckTexts) -> str:
     keys, value, inject = guard.expected, texts.value, texts.inject
     if _are_texts(keys):
         return f"{inject(tuple)}({value}) == {inject(keys)}"
-    kinds = tuple(type(key) for key in keys)
-    return (
-        f"{inject(tuple)}({inject(map)}({inject(type)}, {value})) == {inject(kinds)}"
-        f" and {inject(tuple)}({value}) == {inject(keys)}"
-    )
+    told_apart = (type, repr) if _has_floats(keys) else (type,)
+    same = [
+        f"{inject(tuple)}({inject(map)}({inject(by)}, {value})) == {inject(tuple(map(by, keys)))}" for by in told_apart
+    ]
+    return " and ".join((*same, f"{inject(tuple)}({value}) == {inject(keys)}"))
 
 
 def _keys_steps(guard: Guard, slots: CheckSlots) -> list[GuardStep] | None:
