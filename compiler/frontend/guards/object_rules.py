@@ -9,6 +9,9 @@ from ...values.source import shortened
 from .rule import CheckSlots, CheckTexts, GuardRule, compare_operand, other_words, place_words, sentence
 from .steps import GuardStep, StepOp
 
+_TOLD_BY_TEXT = (complex, range, slice)
+"""Types of which equal values differ: in the sign of a zero, in a stop that no step reaches, 1 for True."""
+
 
 def _is_equal(guard: Guard, value: Any, _: tuple[Any, ...]) -> bool:
     expected = guard.expected
@@ -17,8 +20,8 @@ def _is_equal(guard: Guard, value: Any, _: tuple[Any, ...]) -> bool:
     if type(expected) is float:
         both_nan = math.isnan(value) and math.isnan(expected)
         return both_nan or (value == expected and math.copysign(1.0, value) == math.copysign(1.0, expected))
-    if type(expected) is complex:
-        return repr(value) == repr(expected)  # tells the signs of zeros
+    if type(expected) in _TOLD_BY_TEXT:
+        return repr(value) == repr(expected)
     return bool(value == expected)
 
 
@@ -34,13 +37,13 @@ def _equals_text(guard: Guard, texts: CheckTexts) -> str:
         return f"{same_type} and {value} == {inject(expected)}"
     if type(expected) in (int, str) and len(repr(expected)) < 200:
         return f"{same_type} and {value} == {expected!r}"
-    if type(expected) is complex:
+    if type(expected) in _TOLD_BY_TEXT:
         return f"{same_type} and {inject(repr)}({value}) == {repr(expected)!r}"
     return f"{same_type} and {value} == {inject(expected)}"
 
 
 def _equals_steps(guard: Guard, slots: CheckSlots) -> list[GuardStep] | None:
-    if type(guard.expected) is complex:
+    if type(guard.expected) in _TOLD_BY_TEXT:
         return None
     return [GuardStep(StepOp.EQUALS, slots.value, operand=guard.expected)]
 
