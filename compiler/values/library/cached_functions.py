@@ -21,6 +21,7 @@ from ..constant import Constant, Known
 from ..guard import Answer, GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
+from ..python.containers.sets import SetValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import MISSING, class_lookup
 from ..python.objects.classes import ClassValue, constructs
@@ -176,7 +177,9 @@ class CachedFunctionValue(Value):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the cached function now, or evaluate it where an argument is an object or a symbolic size."""
         if _hashes_by_evaluation(ctx, [*args, *kwargs.values()]):
-            return self._evaluated(ctx, args, kwargs)
+            answer = self._evaluated(ctx, args, kwargs)
+            if answer is not None:
+                return answer
         known = [_real_argument(ctx, arg) for arg in args]
         named = {name: _real_argument(ctx, value) for name, value in kwargs.items()}
         try:
@@ -184,7 +187,10 @@ class CachedFunctionValue(Value):
         except TypeError:  # an argument that cannot be hashed
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
         if absent and any(isinstance(ctx.realize(value), ObjectValue) for value in (*args, *kwargs.values())):
-            return self._evaluated(ctx, args, kwargs)
+            answer = self._evaluated(ctx, args, kwargs)
+            if answer is None:
+                raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which gives something that can change")
+            return answer
         if absent and (_is_full(self.real) or _names_state(inspect.unwrap(self.real))):
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, whose cache does not have the answer")
         try:
@@ -199,10 +205,11 @@ class CachedFunctionValue(Value):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)
 
-    def _evaluated(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    def _evaluated(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value | None:
         """Evaluate the wrapped function, guarded by what it reads; afterwards the program's own call fills the cache.
 
-        That call comes after the changes of this capture: none of them may be one of what the arguments hold.
+        That call comes after the changes of this capture: none of them may be one of what the arguments hold.  None for
+        an answer that can change: the cache has the one that is meant, with what became of it.
         """
         function = inspect.unwrap(self.real)
         if _names_state(function) or _names_output(function):
@@ -215,6 +222,8 @@ class CachedFunctionValue(Value):
             if ctx.effects.count() != before or not _is_plain(ctx, answer):
                 raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which makes or changes objects")
             self.answers[key] = answer
+        if isinstance(ctx.realize(self.answers[key]), ListValue | DictValue | SetValue):
+            return None
         held = _held_by([value.identity() for value in values])
 
         def write(out: Rebuilder) -> str:
@@ -387,8 +396,10 @@ def _make_cache(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywor
 
 def _real_argument(ctx: CaptureContext, value: Value) -> object:
     value = ctx.realize(value)
-    if isinstance(value, Constant | Known | ClassValue):
+    if isinstance(value, Constant | Known | ClassValue | SizeValue):
         return value.constant()
+    if isinstance(value, TupleValue) and type(value) is TupleValue:
+        return tuple(_real_argument(ctx, item) for item in value.items)
     if isinstance(value, FunctionValue) and value.real is not None:
         return value.real
     if isinstance(value, ObjectValue | OpaqueValue) and isinstance(value.real, logging.Logger):
