@@ -47,3 +47,28 @@ def test_what_a_cache_gave_is_what_it_gives(keys, make, change, dynamic):
         assert held is names(key)
         assert torch.equal(found, function(x, key)[0])
         change(held, number)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_cached_function_that_prints_is_called_when_the_program_calls_it(capsys, number):
+    @functools.lru_cache(None)
+    def load(number):
+        print("load", number)
+        if not number:
+            raise ValueError(number)
+        return number
+
+    def function(x):
+        print("before")
+        try:
+            return x + load(number)
+        except ValueError:
+            return x - 1
+
+    printed = []
+    for call in (function, plumbline.compile(function, backend="eager")):
+        load.cache_clear()
+        call(torch.ones(1))
+        call(torch.ones(1))
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]

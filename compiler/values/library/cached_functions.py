@@ -191,7 +191,8 @@ class CachedFunctionValue(Value):
             if answer is None:
                 raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which gives something that can change")
             return answer
-        if absent and (_is_full(self.real) or _names_state(inspect.unwrap(self.real))):
+        function = inspect.unwrap(self.real)
+        if absent and (_is_full(self.real) or _names_state(function) or any(map(_acts, (function, *known)))):
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, whose cache does not have the answer")
         try:
             answer = _answer_of(self.real, tuple(known), named)
@@ -302,7 +303,15 @@ def _held_by(roots: list[object]) -> set[int] | None:
 def _names_output(function: types.FunctionType) -> bool:
     """Return whether a function names what it would say things by: evaluated, it would say them at each call."""
     named = [function.__globals__.get(name) for name in function.__code__.co_names]
-    return any(value is warnings or isinstance(value, logging.Logger) for value in named)
+    return any(value is warnings or isinstance(value, logging.Logger) for value in named) or _acts(function)
+
+
+def _acts(function: object) -> bool:
+    """Return whether a function names a builtin that does something outside: called early, it does that too soon."""
+    return isinstance(function, types.FunctionType) and not _ACTING.isdisjoint(function.__code__.co_names)
+
+
+_ACTING = frozenset({"print", "input", "open", "exec", "eval", "breakpoint", "setattr", "delattr", "__import__"})
 
 
 class MadeCache(Value):
