@@ -159,16 +159,19 @@ def _script_seconds(signature: FailureSignature) -> float:
 def made_small(
     case: SourceCase, first: RunReport, warm: WarmProcess, settings: SourceSettings
 ) -> tuple[SourceCase, RunReport]:
-    """Return a program with 2 in the place of its large whole numbers, and its report, where it fails in the same way.
+    """Return a program with 2 in the place of its large whole numbers, or of one, and its report, if it fails alike.
 
     A model of a thousand layers is then run once, before conditions are looked for, and not ten times.  A hang is as
     long in a small program.
     """
-    small = with_small_numbers(case)
-    if small is None or first.signature is None or first.signature.hangs:
+    if first.signature is None or first.signature.hangs:
         return case, first
-    report = warm.ask(small.text, asked_again(settings, first))
-    return (small, report) if _alike(report, first) else (case, first)
+    asked = asked_again(settings, first)
+    for number, small in enumerate(with_small_numbers(case)):
+        report = warm.ask(small.text, replace(asked, repeat=1) if number else asked)  # which may be nearly as large
+        if _alike(report, first):
+            return small, report
+    return case, first
 
 
 def preloaded(

@@ -53,10 +53,11 @@ def shrink_large_numbers(problem: SourceProblem) -> None:
                     break
 
 
-def with_small_numbers(case: SourceCase) -> SourceCase | None:
-    """Return the program with 2 in the place of every large whole number; None where it has none."""
+def with_small_numbers(case: SourceCase) -> list[SourceCase]:
+    """Return the program with 2 in the place of every large whole number, and of each one alone; the largest first."""
     known = _large_numbers(case)
-    return edited(case, dict.fromkeys(known, _two)) if known else None
+    alone = [{number: _two} for number in sorted(known, key=lambda one: -known[one])] if len(known) > 1 else []
+    return [edited(case, changes) for changes in (dict.fromkeys(known, _two), *alone) if changes]
 
 
 def _large_numbers(case: SourceCase) -> dict[int, int]:

@@ -93,6 +93,23 @@ def test_a_large_program_is_run_once_where_a_small_one_fails_too(signature, numb
     assert first.sentence == ("small" if number == 2 else "wrong")
 
 
+class NeedsCalls(Warm):
+    """Only a program of a hundred calls fails, whatever its layers."""
+
+    def ask(self, text, settings):
+        self.asked.append(text)
+        return RunReport(WRONG if "range(100)" in text else None, "small")
+
+
+def test_one_number_is_made_small_where_another_is_needed():
+    """A storm of recompilations needs its calls, not its four hundred layers in each of them."""
+    settings, warm = SourceSettings(compiler="plumbline", backend="inductor"), NeedsCalls(None)
+    calls = source_case("model = build(layers=400)\nfor _ in range(100):\n    model(1)\n")
+    case, _ = made_small(calls, LOADED, warm, settings)
+    assert case.text == "model = build(layers=2)\nfor _ in range(100):\n    model(1)\n"
+    assert len(warm.asked) == 2
+
+
 class NowAndThen(Warm):
     """Every program fails at its second run, and is run as often as the settings say."""
 
