@@ -294,13 +294,31 @@ def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> lis
     ctx.throw(ValueError, few if size < 2 else "too many values to unpack (expected 2)")
 
 
+def _keys_of(ctx: CaptureContext, value: Value) -> Value | None:
+    """Return the method `keys` of an object: of its class or, where that is written in Python, of itself."""
+    kind = value.python_type()
+    if not defines(kind, "keys") and not kind.__flags__ & _OF_PYTHON:
+        return None
+    try:
+        return ctx.realize(value.get_attr(ctx, "keys"))
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), AttributeError):
+            raise
+        return None
+
+
+_OF_PYTHON = 1 << 9  # a type on the heap
+
+
 def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> Iterator[tuple[Value, Value]]:
     """Give the pairs that `dict(value)` takes, or the update of a dictionary of another kind, one by one."""
     if isinstance(value, DictValue):
         yield from [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
-    elif defines(value.python_type(), "keys"):
-        keys = ctx.realize(value.call_method(ctx, "keys", [], {}))
+    elif (method := _keys_of(ctx, value)) is not None:
         words = kind is not collections.OrderedDict
+        if words and not defines(value.python_type(), "keys"):
+            method = ctx.realize(value.get_attr(ctx, "keys"))  # asked for whether it is there, and again to be called
+        keys = ctx.realize(method.call(ctx, [], {}))
         iterator = unless_refused(ctx, keys.iterate) if words else keys.iterate(ctx)
         if iterator is None:
             owner, given = (each.python_type().__name__ for each in (value, keys))
