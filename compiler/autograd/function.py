@@ -14,7 +14,7 @@ from ..graph.effects.undo import generator_states
 from ..graph.owned_inputs import Spend, spending
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
-from .histories.captured_again import CapturedAgain
+from .histories.captured_again import CapturedAgain, InputReference
 from .histories.history_reach import GradientPaths
 from .histories.independent_results import ResultPart, parts_with, spent_with
 from .histories.side_doors import left_at, open_doors, put_gates
@@ -85,8 +85,16 @@ class CompiledPair:
                     # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
         context.noted, context.drawn = self.again.note(originals) if self.again else None, drawn
+        context.inner = [self._seen(originals, results, one.tangent) for one in paths.inner]
         context.parts = [_part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts]
         return results
+
+    def _seen(self, originals: Sequence[object], results: Values, tangent: int) -> InputReference | None:
+        """Return what remembers the tensor that the program has of a result: of a write, what was written to."""
+        index = self.tangents[tangent]
+        write = index - self.signature.returned
+        value = results[index] if write < 0 else originals[self.signature.writes[write].input]
+        return InputReference(value) if isinstance(value, torch.Tensor) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,10 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph one that has a history."""
+            inner = inner_gradients(ctx, pair, gradients) if ctx.inner else ()
             found = _gradients(ctx, pair, gradients, ends=not keeps_graph())
+            for value, gradient in inner:
+                value.grad = gradient if value.grad is None else value.grad + gradient
             return (None, *(left_at(ctx.doors, found) if ctx.doors else found))
 
     apply: Callable[..., Any] = CompiledFunction.apply
@@ -180,7 +191,7 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     if len(pair.tangents) > 1:  # what is no result of this step can be read without the others
         sources["returned"] = tuple(value.detach() for value in returned)
     ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
-    ctx.freed, ctx.parts, ctx.doors = False, [], ()
+    ctx.freed, ctx.parts, ctx.doors, ctx.inner = False, [], (), ()
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)
@@ -295,6 +306,35 @@ def gradients_with_history(
     return None if inputs is None else pair.again.gradients(inputs, ctx.sizes, tangents, ctx.drawn)
 
 
+def inner_gradients(
+    ctx: Any, pair: CompiledPair, gradients: Sequence[torch.Tensor | None]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Return the results that retain their gradient, with what arrives at them from later results of the graph.
+
+    In eager it goes through them, here past them.  Raises for hooks, which it would have changed: they were called
+    without it.  gradients: one per result of the graph.
+    """
+    tangents = [gradients[index] for index in pair.tangents]
+    found = []
+    for inner, reference in zip(pair.paths.inner, ctx.inner, strict=True):
+        value = reference() if reference is not None else None
+        if value is None or not (value._backward_hooks or value.retains_grad):
+            continue
+        if all(tangents[place] is None for place in inner.later):
+            continue
+        if value._backward_hooks or torch.is_grad_enabled():
+            raise _inner_refused()
+        later = [tangent if place in inner.later else None for place, tangent in enumerate(tangents)]
+        pattern = tuple(place == inner.tangent or tangent is not None for place, tangent in enumerate(later))
+        inputs = pair.again.inputs_of(ctx.noted, pattern) if pair.again is not None else None
+        if pair.again is None or inputs is None:
+            raise _inner_refused()
+        gradient = pair.again.gradients_of_result(inner.tangent, inputs, ctx.sizes, later, ctx.drawn)
+        if gradient is not None:
+            found.append((value, gradient))
+    return found
+
+
 def _keep_others(ctx: Any, pair: CompiledPair, kept: _Unpacked, pattern: Pattern) -> None:
     """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
     ctx.freed, spent = True, spent_with(pair.parts, pattern)
@@ -321,6 +361,15 @@ def _second_refused() -> Unsupported:
         why="its backward is once_differentiable: it was compiled for one pass, and the graph cannot run again "
         "where it writes or draws, or an input is gone or has changed",
         hint="keep its inputs as they are, or run this part uncompiled, for instance under plumbline.disable",
+    )
+
+
+def _inner_refused() -> Unsupported:
+    """Return the error for a result with hooks, or a gradient to retain, that the compiled form cannot serve."""
+    return Unsupported(
+        "a result of a compiled graph has hooks or retains its gradient, and another result was computed from it",
+        why="a compiled graph is one step of history: what the later result gives does not arrive at the earlier one",
+        hint="register the hook, or call retain_grad, inside of the compiled code, or compile with backend 'eager'",
     )
 
 

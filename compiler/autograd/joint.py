@@ -46,7 +46,7 @@ from .analyze import Analysis, StateBefore, TracedCall, analyze
 from .call_signature import CallSignature
 from .dynamic_arguments import TracedSizes
 from .functionalize import Functionalizer
-from .histories.history_reach import HANDS_ON, reach_of, steps_of_several
+from .histories.history_reach import HANDS_ON, InnerResult, inner_results, reach_of, steps_of_several
 from .histories.independent_results import Group, independent_results
 from .joint_program import JointProgram
 from .partition import JointGraph
@@ -64,7 +64,8 @@ class Traced:
     reach: for each input, from which of the values with a gradient a history leads to it, gradient or none.
     independent: groups of the values with a gradient (see independent_results).  arrival: the inputs that get a
     gradient, by their number, in the order in which the engine has found it.  steps_of_several: the steps that take
-    several gradients, by their numbers; None where nothing follows from that (see history_reach).
+    several gradients, by their numbers; None where nothing follows from that (see history_reach).  inner: values that
+    the histories of others lead to.
     """
 
     joint: JointGraph
@@ -78,6 +79,7 @@ class Traced:
     independent: tuple[Group, ...] = ()
     arrival: tuple[int, ...] = ()
     steps_of_several: frozenset[int] | None = None
+    inner: tuple[InnerResult, ...] = ()
 
 
 class _Entry(torch.autograd.Function):
@@ -300,6 +302,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     reach = run.reach(analysis, chosen) if chosen else ()
     differentiable = [analysis.objects[index] for index in chosen]
     independent = independent_results(differentiable) if tangents is None else ()
+    inner = inner_results(differentiable) if tangents is None and len(chosen) > 1 else ()
     several = steps_of_several(differentiable) if tangents is None and len(chosen) > 1 else None
     wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
     recorded = run.recorded(analysis, found) if program.keeps_recorded else None
@@ -330,6 +333,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
         independent=independent,
         arrival=tuple(run.arrival),
         steps_of_several=several,
+        inner=inner,
     )
 
 

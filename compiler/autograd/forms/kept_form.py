@@ -17,7 +17,7 @@ from ..call_wrappers import run_plain, without_base
 from ..dynamic_arguments import Fits, formula
 from ..function import CompiledBackward, CompiledPair, Pattern
 from ..histories.captured_again import Differentiable, captured_again
-from ..histories.history_reach import GradientPaths, PartialInputs
+from ..histories.history_reach import GradientPaths, InnerResult, PartialInputs
 from ..joint_program import JointProgram
 from ..tangent_layouts import layouts_at
 from .form_parts import (
@@ -38,7 +38,7 @@ class KeptForm:
     """A form on disk, without its code and its constants.
 
     condition: Python text over names, the dynamic sizes in order, that says for which it is right; empty for all.
-    unreached, partial: see GradientPaths.  gradient: None where nothing has a gradient.
+    unreached, partial, inner: see GradientPaths.  gradient: None where nothing has a gradient.
     """
 
     signature: CallSignature
@@ -46,6 +46,7 @@ class KeptForm:
     condition: str
     unreached: frozenset[int]
     partial: tuple[PartialInputs, ...]
+    inner: tuple[InnerResult, ...]
     gradient: GradientForm | None
 
 
@@ -65,7 +66,7 @@ def kept_form(
     demand_history_allowed(form.signature)
     constants = constants_of_plain(constants_data)
     forward = place.load_part(code).call
-    paths = GradientPaths(form.unreached, form.partial, bool(context.gm.meta.get(HOOKED)))
+    paths = GradientPaths(form.unreached, form.partial, form.inner, bool(context.gm.meta.get(HOOKED)))
     gradient = form.gradient
     run: Run
     if gradient is None:

@@ -44,7 +44,8 @@ def traced_form(
         traced = trace_call(program)
     demand_written_apart(traced.signature, arguments)
     joint = simplified(traced.joint, "joint", context.options, recompute=context.recompute)
-    paths = GradientPaths.of(traced.reach, len(traced.joint.tangents), bool(context.gm.meta.get(HOOKED)))
+    hooked = bool(context.gm.meta.get(HOOKED))
+    paths = GradientPaths.of(traced.reach, len(traced.joint.tangents), traced.inner, hooked)
     demand_history_allowed(traced.signature)
     if traced.signature.is_differentiable:
         with stage("partition"):
@@ -133,7 +134,7 @@ def _keep(
         part = description_of(forward)
         condition = with_condition(part, traced.sizes.condition_text())
         names = tuple(traced.sizes.symbols)
-        form = KeptForm(traced.signature, names, condition, paths.unreached, paths.partial, gradient)
+        form = KeptForm(traced.signature, names, condition, paths.unreached, paths.partial, paths.inner, gradient)
         return plain_value(form), plain_constants(traced.constants), part.content
 
     place.keep(content)

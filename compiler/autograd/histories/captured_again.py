@@ -131,6 +131,29 @@ class CapturedAgain:
         by_place = dict(zip(asked, found, strict=True))
         return tuple(by_place.get(place) for place in range(len(tensors)))
 
+    def gradients_of_result(
+        self,
+        place: int,
+        originals: Sequence[torch.Tensor | None],
+        sizes: Sequence[float],
+        tangents: Sequence[torch.Tensor | None],
+        drawn: Sequence[GeneratorState] = (),
+    ) -> torch.Tensor | None:
+        """Return what arrives at a result from those behind it.
+
+        place: of the result, among those with a gradient.  tangents: of the others, as above.  originals: those of
+        `inputs_of` for a pattern in which the result is, too.
+        """
+        pattern = tuple(tangent is not None or number == place for number, tangent in enumerate(tangents))
+        with self.program.state(), torch.enable_grad(), _generators_at(drawn):
+            values: tuple[Any, ...] = interpret(self._part(pattern).gm, self._arguments_of(originals, sizes))
+        ends = dict(zip([number for number, there in enumerate(pattern) if there], values, strict=True))
+        given = {number: tangent for number, tangent in enumerate(tangents) if tangent is not None and number != place}
+        found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
+            [ends[number] for number in given], [ends[place]], list(given.values()), allow_unused=True
+        )
+        return found[0]
+
     def _part(self, pattern: tuple[bool, ...]) -> _PartOfGraph:
         if pattern not in self.parts:
             ends = [place for place, there in zip(self.tangents, pattern, strict=True) if there]

@@ -28,29 +28,43 @@ class PartialInputs:
 
 
 @dataclass(frozen=True, slots=True)
+class InnerResult:
+    """A result on the way to others: in eager their gradients arrive at it.
+
+    tangent: its place among the results with a gradient.  later: those of the others.
+    """
+
+    tangent: int
+    later: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class GradientPaths:
     """Which inputs of a graph the histories of its results lead to.
 
-    unreached: inputs, by their number, that none leads to.  partial: those that only some lead to.  hooked: whether the
-    program puts hooks on inputs when the graph has run.
+    unreached: inputs, by their number, that none leads to.  partial: those that only some lead to.  inner: results that
+    the histories of others lead to.  hooked: whether the program puts hooks on inputs when the graph has run.
     """
 
     unreached: frozenset[int] = frozenset()
     partial: tuple[PartialInputs, ...] = ()
+    inner: tuple[InnerResult, ...] = ()
     hooked: bool = False
 
     @classmethod
-    def of(cls, reach: Sequence[frozenset[int]], tangents: int, hooked: bool) -> "GradientPaths":
+    def of(
+        cls, reach: Sequence[frozenset[int]], tangents: int, inner: tuple[InnerResult, ...], hooked: bool
+    ) -> "GradientPaths":
         """Return the paths. reach: as reach_of tells.  tangents: how many results have a gradient."""
         unreached = frozenset(number for number, places in enumerate(reach) if not places)
         if len(unreached) == len(reach):
-            return cls(hooked=hooked)
+            return cls(inner=inner, hooked=hooked)
         groups: dict[frozenset[int], list[int]] = {}
         for number, places in enumerate(reach):
             if 0 < len(places) < tangents:
                 groups.setdefault(places, []).append(number)
         partial = tuple(PartialInputs(places, tuple(numbers)) for places, numbers in groups.items())
-        return cls(unreached, partial, hooked)
+        return cls(unreached, partial, inner, hooked)
 
 
 def reach_of(values: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> tuple[frozenset[int], ...]:
@@ -71,6 +85,27 @@ def reach_of(values: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> 
                 reached[source] = reached.get(source, 0) | reached[step]
     bits = [leaves.get(id(one), 0) for one in inputs]
     return tuple(frozenset(place for place in range(len(values)) if found >> place & 1) for found in bits)
+
+
+def inner_results(values: Sequence[torch.Tensor]) -> tuple[InnerResult, ...]:
+    """Return the values that the histories of others lead to; to be asked before their backward."""
+    places: dict[tuple[object, int], int] = {}  # results by their step, and by which of its results they are
+    reached: dict[object, int] = {}  # from which values a step is reached, as bits
+    for place, value in enumerate(values):
+        if value.grad_fn is not None:
+            places.setdefault((value.grad_fn, value.output_nr), place)
+            reached[value.grad_fn] = reached.get(value.grad_fn, 0) | 1 << place
+    later: dict[int, int] = {}
+    for step in steps_from_above([value.grad_fn for value in values if value.grad_fn is not None]):
+        for source, number in step.next_functions:
+            if source is not None:
+                reached[source] = reached.get(source, 0) | reached[step]
+                if (place := places.get((source, number))) is not None:
+                    later[place] = later.get(place, 0) | reached[step]
+    return tuple(
+        InnerResult(place, frozenset(other for other in range(len(values)) if bits >> other & 1))
+        for place, bits in sorted(later.items())
+    )
 
 
 def steps_of_several(values: Sequence[torch.Tensor]) -> frozenset[int] | None:
