@@ -152,7 +152,8 @@ def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | Non
 
 
 def _dict_contents(ctx: CaptureContext, value: Any, source: Source) -> Value:
-    dictionary = DictValue(_dict_kind(type(value)), source, dict(dict.items(value)))
+    kind: Any = _dict_kind(type(value))
+    dictionary = DictValue(kind, source, dict(kind.items(value)))
     dictionary.subclass_of = dictionary.kind
     if isinstance(value, collections.defaultdict):
         dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))

@@ -4,6 +4,7 @@ torch's are known by the attributes they leave on the tensor; `mark_unbacked` as
 and is taken as a size that is open (0 and 1 are captured apart).
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -54,8 +55,14 @@ def has_marks(value: object, depth: int = 3) -> bool:
     """Return whether an argument, or what lists, tuples and dictionaries of it hold, has dimensions marked open."""
     if isinstance(value, torch.Tensor):
         return bool(size_marks(value).opened)
-    if depth and isinstance(value, list | tuple):
-        return any(has_marks(item, depth - 1) for item in value)
-    if depth and isinstance(value, dict):
-        return any(has_marks(item, depth - 1) for item in value.values())
+    for kind, items in _HELD:  # past the methods of a subclass
+        if depth and isinstance(value, kind):
+            return any(has_marks(item, depth - 1) for item in items(value))
     return False
+
+
+_HELD: tuple[tuple[type, Callable[..., Iterable[object]]], ...] = (
+    (list, list.__iter__),
+    (tuple, tuple.__iter__),
+    (dict, dict.values),
+)

@@ -18,7 +18,7 @@ from ...values.python.objects.functions import CellValue
 from ...values.python.operators import binary, compare, unary
 from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, Break
-from ...values.value import CaptureContext, Raised, Value, defines
+from ...values.value import CaptureContext, Raised, Value, defines, elements_of
 from ..context.frame import NULL, FrameState, HandledValue
 from ..context.frame_stack import FrameStack
 from ..context.lifetimes import break_where_noticed
@@ -560,11 +560,15 @@ def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:
 
 def _unpacked(frame: FrameState) -> Iterator[Value]:
     """Take a value off the stack and give its elements one by one."""
+    return elements_of(frame.ctx, _iterator_on_top(frame))
+
+
+def _iterator_on_top(frame: FrameState) -> Value:
     value = frame.pop()
     kind = value.python_type()
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         frame.ctx.throw(TypeError, f"cannot unpack non-iterable {name_in_errors(kind)} object")
-    return value.each(frame.ctx)
+    return frame.ctx.realize(value.iterate(frame.ctx))
 
 
 @opcode("UNPACK_SEQUENCE")
@@ -584,7 +588,10 @@ def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
 def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:
     """Unpack with a starred target."""
     before, after = instruction.argument & 255, instruction.argument >> 8
-    items = list(_unpacked(frame))
+    iterator = _iterator_on_top(frame)
+    items = list(itertools.islice(elements_of(frame.ctx, iterator), before))
+    if len(items) == before:
+        items += iterator.gathered(frame.ctx)  # the rest is made by `list`, which asks for an iterator anew
     if len(items) < before + after:
         message = f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
         frame.ctx.throw(ValueError, message)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from ...constant import Constant
 from ...guard import GuardKind
 from ...identities import HashToken, key_among
-from ...source import BaseItem, Item, ListedItem, ListedValue, Source
+from ...source import BaseContents, BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from .key_tables import KeyTable
 from .mapping_views import Entry, MappingValue
@@ -39,7 +39,7 @@ class DictEntries(MappingValue):
         self.log: list[tuple[str, Value, Value | None]] = []
         self.factory = factory
         self.ordered = True  # False for instance namespaces: a new key needs no knowledge of the others
-        self.subclass_of: type | None = None  # set for the contents of a container subclass
+        self.subclass_of: Any = None  # set for the contents of a container subclass
         self.table: KeyTable | None = None
         self.gaps = source is not None  # keys were removed from among the others, as far as is known
 
@@ -55,13 +55,13 @@ class DictEntries(MappingValue):
         assert source is not None
         self.unread = None
         if all(type(key) in _SIMPLE_KEYS for key in original):
-            ctx.guards.add(source, GuardKind.KEYS, tuple(original))
+            ctx.guards.add(self._keys(), GuardKind.KEYS, tuple(original))
         else:
-            ctx.guards.add(source, GuardKind.LENGTH, len(original))
+            ctx.guards.add(self._keys(), GuardKind.LENGTH, len(original))
         self.entries = {}
         for position, (key, value) in enumerate(original.items()):
             simple = type(key) in _SIMPLE_KEYS
-            wrapped = Constant(key) if simple else ctx.wrap(key, ListedItem(source, position))
+            wrapped = Constant(key) if simple else ctx.wrap(key, ListedItem(self._keys(), position))
             token = wrapped.hash_token(ctx)
             if token in self.deleted:
                 continue
@@ -72,6 +72,11 @@ class DictEntries(MappingValue):
             self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
         self.entries.update(early)
         return self.entries
+
+    def _keys(self) -> Source:
+        """Return how guards ask for the keys of the original: of a subclass, past its methods."""
+        assert self.source is not None
+        return self.source if self.subclass_of is None else BaseContents(self.source, self.subclass_of.keys)
 
     def key_table(self, ctx: CaptureContext) -> KeyTable:
         """Return the table that says how iterators go on; it is kept from the first iterator on."""
@@ -106,7 +111,7 @@ class DictEntries(MappingValue):
         assert self.source is not None
         real_key = key.constant()
         if real_key not in self.unread:
-            ctx.guards.add(self.source, GuardKind.LACKS_KEY, real_key)
+            ctx.guards.add(self._keys(), GuardKind.LACKS_KEY, real_key)
             return None
         value = ctx.wrap(self.unread[real_key], self.item(real_key))  # fetching it is the guard that it is there
         self.entries[token] = Entry(key, value)
@@ -120,14 +125,14 @@ class DictEntries(MappingValue):
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
             present = key.constant() in self.unread
-            ctx.guards.add(self.source, GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
+            ctx.guards.add(self._keys(), GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
             return present
         return self.found(ctx, key, token) is not None
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has entries."""
         if self.unread is not None and not self.log and self.source is not None and not self.unread:
-            ctx.guards.add(self.source, GuardKind.LENGTH, 0)
+            ctx.guards.add(self._keys(), GuardKind.LENGTH, 0)
             return False
         return bool(self.read_all(ctx))
 

@@ -110,7 +110,7 @@ class ClassValue(KnownObject):
                 ctx.guards.add(Injected(self.kind), GuardKind.MEMBER, Member(name, None, ABSENT))
             return self._from_metaclass(ctx, name)
         methods: tuple[type, ...] = (types.FunctionType, classmethod, staticmethod)
-        set_later = name in owner.__dict__ and not hasattr(type(raw), "__get__") and not isinstance(raw, owner)
+        set_later = name in owner.__dict__ and not hasattr(type(raw), "__get__") and owner not in type(raw).__mro__
         if issubclass(self.kind, enum.Enum) and not isinstance(raw, methods) and not (set_later and may_change(owner)):
             return fold(ctx, getattr, self.kind, name)
         if owner is type and not hasattr(
