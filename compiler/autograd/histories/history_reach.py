@@ -100,8 +100,9 @@ def inner_results(values: Sequence[torch.Tensor]) -> tuple[InnerResult, ...]:
         for source, number in step.next_functions:
             if source is not None:
                 reached[source] = reached.get(source, 0) | reached[step]
-                if (place := places.get((source, number))) is not None:
-                    later[place] = later.get(place, 0) | reached[step]
+                inner = places.get((source, number))
+                if inner is not None:
+                    later[inner] = later.get(inner, 0) | reached[step]
     return tuple(
         InnerResult(place, frozenset(other for other in range(len(values)) if bits >> other & 1))
         for place, bits in sorted(later.items())

@@ -14,7 +14,7 @@ def _are_texts(keys: tuple[object, ...]) -> bool:
 
 
 def _has_keys(guard: Guard, value: Any, _: tuple[Any, ...]) -> bool:
-    keys = guard.expected
+    keys: tuple[object, ...] = guard.expected
     if _are_texts(keys):
         return tuple(value) == keys
     same_types = [type(key) for key in value] == [type(key) for key in keys]

@@ -177,9 +177,9 @@ class CachedFunctionValue(Value):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the cached function now, or evaluate it where an argument is an object or a symbolic size."""
         if _hashes_by_evaluation(ctx, [*args, *kwargs.values()]):
-            answer = self._evaluated(ctx, args, kwargs)
-            if answer is not None:
-                return answer
+            evaluated = self._evaluated(ctx, args, kwargs)
+            if evaluated is not None:
+                return evaluated
         known = [_real_argument(ctx, arg) for arg in args]
         named = {name: _real_argument(ctx, value) for name, value in kwargs.items()}
         try:
@@ -187,10 +187,10 @@ class CachedFunctionValue(Value):
         except TypeError:  # an argument that cannot be hashed
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
         if absent and any(isinstance(ctx.realize(value), ObjectValue) for value in (*args, *kwargs.values())):
-            answer = self._evaluated(ctx, args, kwargs)
-            if answer is None:
+            evaluated = self._evaluated(ctx, args, kwargs)
+            if evaluated is None:
                 raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which gives something that can change")
-            return answer
+            return evaluated
         function = inspect.unwrap(self.real)
         if absent and (_is_full(self.real) or _names_state(function) or any(map(_acts, (function, *known)))):
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, whose cache does not have the answer")
