@@ -89,12 +89,15 @@ class CompiledPair:
         context.parts = [_part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts]
         return results
 
-    def _seen(self, originals: Sequence[object], results: Values, tangent: int) -> InputReference | None:
-        """Return what remembers the tensor that the program has of a result: of a write, what was written to."""
+    def _seen(self, originals: Sequence[object], results: Values, tangent: int) -> tuple[InputReference, int] | None:
+        """Return what remembers the tensor that the program has of a result, and how many hooks it had before.
+
+        Of a write it is what was written to; the hooks that this had are those of what it was.
+        """
         index = self.tangents[tangent]
         write = index - self.signature.returned
         value = results[index] if write < 0 else originals[self.signature.writes[write].input]
-        return InputReference(value) if isinstance(value, torch.Tensor) else None
+        return (InputReference(value), len(value._backward_hooks or ())) if isinstance(value, torch.Tensor) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,13 +319,14 @@ def inner_gradients(
     """
     tangents = [gradients[index] for index in pair.tangents]
     found = []
-    for inner, reference in zip(pair.paths.inner, ctx.inner, strict=True):
-        value = reference() if reference is not None else None
-        if value is None or not (value._backward_hooks or value.retains_grad):
+    for inner, seen in zip(pair.paths.inner, ctx.inner, strict=True):
+        value = seen[0]() if seen is not None else None
+        if value is None or all(tangents[place] is None for place in inner.later):
             continue
-        if all(tangents[place] is None for place in inner.later):
+        hooked = len(value._backward_hooks or ()) > seen[1]
+        if not hooked and not value.retains_grad:
             continue
-        if value._backward_hooks or torch.is_grad_enabled():
+        if hooked or torch.is_grad_enabled():
             raise _inner_refused()
         later = [tangent if place in inner.later else None for place, tangent in enumerate(tangents)]
         pattern = tuple(place == inner.tangent or tangent is not None for place, tangent in enumerate(later))

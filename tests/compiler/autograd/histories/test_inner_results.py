@@ -126,3 +126,19 @@ def test_what_is_written_to_and_retains_its_gradient_is_refused_where_the_graph_
     c.retain_grad()
     with pytest.raises(Unsupported, match="retains its gradient"):
         (result.sum() + c.sum()).backward()
+
+
+def test_hooks_of_what_was_there_before_a_write_are_no_hooks_of_the_result():
+    def function(c):
+        c.mul_(2)
+        return c.sin()
+
+    found = []
+    for call in (function, plumbline.compile(function, backend="aot_eager")):
+        w = torch.ones(2, requires_grad=True)
+        c = w * 1
+        c.register_hook(lambda gradient: gradient * 10)
+        result = call(c)
+        (result.sum() + c.sum()).backward()
+        found.append(w.grad)
+    torch.testing.assert_close(found[1], found[0])
