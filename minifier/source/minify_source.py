@@ -166,9 +166,8 @@ def made_small(
     """
     if first.signature is None or first.signature.hangs:
         return case, first
-    asked = asked_again(settings, first)
-    for number, small in enumerate(with_small_numbers(case)):
-        report = warm.ask(small.text, replace(asked, repeat=1) if number else asked)  # which may be nearly as large
+    for small in with_small_numbers(case):
+        report = warm.ask(small.text, asked_again(settings, first))
         if _alike(report, first):
             return small, report
     return case, first
