@@ -14,8 +14,8 @@ SEARCH_RUNS = 20
 """Runs of a program that did not fail at first: a failure that comes in 1 of 5 runs is found with 99 %."""
 FIRST_RUNS = 3
 """Runs with gradients before it is asked what a program needs to fail: one that fails is made small first."""
-CHANGED_RUNS = 6
-"""Runs of a program that was changed before it is known how often it fails: of 1 in 2 runs, 6 miss 2 %."""
+CHANGED_RUNS = 4
+"""Runs of a program that was changed before it is known how often it fails: of 1 in 2 runs, 4 miss 6 %."""
 RATE_RUNS = 20
 """Runs from which the rate of a failure that comes now and then is estimated."""
 MISSED = 1e-3

@@ -15,7 +15,7 @@ from ..engines.engine_places import find_engine
 from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
 from ..repro.proof import ScriptFile, prove
-from .failure_conditions import FailureConditions, asked_again, find_conditions, first_report
+from .failure_conditions import CHANGED_RUNS, FailureConditions, asked_again, find_conditions, first_report
 from .program_of_test import Program
 from .source_case import SourceCase, source_case
 from .source_passes import with_small_numbers
@@ -162,15 +162,28 @@ def made_small(
     """Return a program with 2 in the place of its large whole numbers, or of one, and its report, if it fails alike.
 
     A model of a thousand layers is then run once, before conditions are looked for, and not ten times.  A hang is as
-    long in a small program.
+    long in a small program.  What fails now and then may do so for one of its numbers: the largest one alone is tried,
+    too, and the program is taken that fails more often.
     """
     if first.signature is None or first.signature.hangs:
         return case, first
-    for small in with_small_numbers(case):
-        report = warm.ask(small.text, asked_again(settings, first))
-        if _alike(report, first):
-            return small, report
-    return case, first
+    asked = replace(settings, sought=first.signature)
+    best, most = (case, first), 0
+    for place, small in enumerate(with_small_numbers(case)):
+        if place > 1 and most:
+            break
+        reports = _reports_alike(small, first, warm, asked)
+        if len(reports) > most:
+            best, most = (small, reports[0]), len(reports)
+        if most == CHANGED_RUNS:
+            break
+    return best
+
+
+def _reports_alike(case: SourceCase, first: RunReport, warm: WarmProcess, settings: SourceSettings) -> list[RunReport]:
+    """Return the reports of the runs that fail as the first one did; a program that always does is small enough."""
+    reports = (warm.ask(case.text, settings) for _ in range(CHANGED_RUNS))
+    return [report for report in reports if _alike(report, first)]
 
 
 def preloaded(
