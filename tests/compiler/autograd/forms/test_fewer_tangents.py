@@ -237,7 +237,7 @@ SAMPLED = sorted(OPERATORS)[7::30]
 
 @pytest.mark.parametrize("operator", SAMPLED)
 def test_results_of_sampled_operators_are_cut_as_a_new_trace_would_be(operator):
-    """All 702 were run with this comparison once, 6,000 cuts; here is every thirtieth."""
+    """Nine tenths of all were run with this comparison once, 6,000 cuts; here is every thirtieth."""
     cases = cases_of(operator, "float64", 2)
     program = program_of(cases) if cases else None
     inputs = [case.fresh_inputs() for case in cases]
