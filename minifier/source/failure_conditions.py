@@ -65,13 +65,13 @@ def find_conditions(ask: Ask, settings: SourceSettings, first: RunReport | None 
     if report.signature is not None and ask(replace(warm, sought=report.signature)).signature is not None:
         return FailureConditions(warm, report, "it fails only when the caches on disk are those of an earlier run")
     searched = ask(replace(settings, repeat=SEARCH_RUNS))
-    return None if searched.signature is None else _rated(ask, settings, searched)
+    return None if searched.signature is None else rated(ask, settings, searched)
 
 
 def _steady(ask: Ask, settings: SourceSettings, first: RunReport) -> FailureConditions:
     sought = replace(settings, sought=first.signature)
     if not all(_fails(ask(sought), first) for _ in range(STEADY_RUNS - 1)):
-        return _rated(ask, settings, first)
+        return rated(ask, settings, first)
     if settings.threads is None and not _fails(ask(replace(sought, threads=1)), first):
         return FailureConditions(settings, first, "it does not fail on one thread")
     return FailureConditions(replace(settings, threads=settings.threads or 1), first)
@@ -81,7 +81,7 @@ def _fails(report: RunReport, like: RunReport) -> bool:
     return report.signature is not None and like.signature is not None and like.signature.matches(report.signature)
 
 
-def _rated(ask: Ask, settings: SourceSettings, first: RunReport) -> FailureConditions:
+def rated(ask: Ask, settings: SourceSettings, first: RunReport) -> FailureConditions:
     """Estimate the rate, and from it the runs that a candidate gets: a sequential test of "never" against "half of it".
 
     One failing run decides for the failure; without one, the test ends when half the rate would have shown with
@@ -89,7 +89,7 @@ def _rated(ask: Ask, settings: SourceSettings, first: RunReport) -> FailureCondi
     """
     sought = replace(settings, sought=first.signature)
     failed = sum(_fails(ask(sought), first) for _ in range(RATE_RUNS))
-    rate = (failed + 1) / (RATE_RUNS + 1)
+    rate = (failed + 1) / (RATE_RUNS + 1)  # 1 where it comes at every run after all
     repeat = min(MOST_REPEATS, math.ceil(math.log(MISSED) / math.log(1 - rate / 2)))
     words = f"it fails in {failed + 1} of {RATE_RUNS + 1} runs; each check runs it up to {repeat} times"
     return FailureConditions(replace(settings, repeat=repeat), first, words, rate)

@@ -11,15 +11,15 @@ from pathlib import Path
 from plumbline.compiler.base.errors import PlumblineError
 from plumbline.oracle.harness.compilers import rungs_below
 
-from ..engines.engine_places import find_engine
+from ..engines.engine_places import Engine, find_engine
 from ..failure_signature import FailureSignature
 from ..reduce.problem import Budget
 from ..repro.proof import ScriptFile, prove
-from .failure_conditions import CHANGED_RUNS, FailureConditions, asked_again, find_conditions, first_report
+from .failure_conditions import CHANGED_RUNS, FailureConditions, asked_again, find_conditions, first_report, rated
 from .program_of_test import Program
 from .source_case import SourceCase, source_case
 from .source_passes import with_small_numbers
-from .source_reduction import SourceReduction, reduce_source
+from .source_reduction import FailureGone, SourceReduction, reduce_source
 from .source_run import RunReport, SourceSettings, is_of_package
 from .source_script import SourceHistory, source_script
 from .warm_process import WarmProcess
@@ -121,8 +121,35 @@ def _minified(
             raise NothingFails(
                 report.own_error or report.sentence, where=origin, hint="name another --backend or --compiler"
             )
+        ways = _Ways(case, origin, options, warm, engine, started)
+        try:
+            return ways.reduced(conditions, progress)
+        except (FailureGone, DoesNotReproduce) as error:
+            if conditions.rate < 1.0 or conditions.settings.warm:
+                raise
+            seldom = rated(lambda chosen: warm.ask(case.text, chosen), settings, conditions.report)
+            if seldom.rate == 1.0:
+                raise
+            progress(f"{error.what}: it fails now and then")
+            return ways.reduced(seldom, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """How a program is reduced, whatever the conditions of its failure are.  started: when the command began."""
+
+    case: SourceCase
+    origin: str
+    options: SourceOptions
+    warm: WarmProcess
+    engine: Engine | None
+    started: float
+
+    def reduced(self, conditions: FailureConditions, progress: Progress) -> SourceResult:
+        """Reduce the program and write its script; raises FailureGone and DoesNotReproduce."""
+        case, warm, options = self.case, self.warm, self.options
         progress(f"{conditions.report.sentence}{'; ' * bool(conditions.sentence)}{conditions.sentence}")
-        patience = min(options.seconds, _PATIENCE + _TIMES * (time.monotonic() - started))
+        patience = min(options.seconds, _PATIENCE + _TIMES * (time.monotonic() - self.started))
         quicker = replace(conditions.settings, seconds=_hang_seconds(conditions, patience))
         budget = options.budget if options.level > 1 else Budget(0, 0.0)
         # What capture does wrong needs no C compiler, so each run is cheaper and the script says more.
@@ -138,11 +165,11 @@ def _minified(
             progress,
             fresh=options.fresh,
             written=options.out,
-            engine=engine,
+            engine=self.engine,
         )
         stage = _first_wrong_stage(reduction.case, reduction.signature, warm, quicker)
         culprit = options.culprit(reduction.case.text, quicker)
-    return _written(origin, options, reduction, quicker, conditions, stage, culprit)
+        return _written(self.origin, options, reduction, quicker, conditions, stage, culprit)
 
 
 def _hang_seconds(conditions: FailureConditions, seconds: float) -> float:

@@ -92,6 +92,10 @@ def reduce_source(
     )
 
 
+class FailureGone(UserError):
+    """The program has failed, and does not where it is to be reduced."""
+
+
 class _SourceWork:
     def __init__(
         self,
@@ -142,7 +146,9 @@ class _SourceWork:
         quick = quick_passes(self._executed)
         try:
             if not self.problem.fails(self.problem.current):
-                raise UserError("the failure does not show again", why="the program is run in a fresh process", hint="")
+                raise FailureGone(
+                    "the failure does not show again", why="the program is run in a fresh process", hint=""
+                )
             self.problem.run((shrink_large_numbers,))
             reduce(self.problem, (quick,))
             if self._compile_a_child():

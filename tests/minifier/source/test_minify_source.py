@@ -14,6 +14,7 @@ from plumbline.minifier.source.minify_source import (
 )
 from plumbline.minifier.source.program_of_test import Program
 from plumbline.minifier.source.source_case import source_case
+from plumbline.minifier.source.source_reduction import FailureGone
 from plumbline.minifier.source.source_run import RunReport, SourceSettings
 
 
@@ -130,6 +131,41 @@ def test_what_fails_now_and_then_is_made_small_and_gets_its_packages():
 
 
 LAYERS_AND_SHARE = source_case("build(layers=400, share=120)")
+
+
+class SteadyAtFirst(Warm):
+    """A program that fails in its first four runs, and in every second one after that."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def ask(self, text, settings):
+        self.asked.append(text)
+        count = len(self.asked)
+        return RunReport(WRONG if count <= 4 or count % 2 or settings.repeat > 1 else None, f"run {count}")
+
+
+@pytest.mark.parametrize("error", [FailureGone, DoesNotReproduce])
+def test_what_was_taken_to_fail_at_every_run_is_reduced_as_what_does_not(tmp_path, monkeypatch, error):
+    tried = []
+
+    def reduced(case, first, warm, settings, *_, **__):
+        tried.append(settings.repeat)
+        raise error("it is gone", hint="")
+
+    monkeypatch.setattr(module, "WarmProcess", lambda: SteadyAtFirst(None))
+    monkeypatch.setattr(module, "reduce_source", reduced)
+    options = SourceOptions(out=tmp_path / "out.py", compiler="plumbline", backend="eager")
+    settings = SourceSettings(compiler="plumbline", backend="eager", threads=1)
+    said = []
+    with pytest.raises(error):
+        module._minified(source_case("build(2)"), "origin", options, settings, said.append, None)
+    once, often = tried
+    assert once == 1 < 10 < often
+    assert "it is gone: it fails now and then" in said
 
 
 def test_what_does_not_fail_is_not_made_small():
