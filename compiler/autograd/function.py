@@ -130,10 +130,8 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph one that has a history."""
-            inner = inner_gradients(ctx, pair, gradients) if ctx.inner else ()
+            complete_retained(ctx, pair, gradients)
             found = _gradients(ctx, pair, gradients, ends=not keeps_graph())
-            for value, gradient in inner:
-                value.grad = gradient if value.grad is None else value.grad + gradient
             return (None, *(left_at(ctx.doors, found) if ctx.doors else found))
 
     apply: Callable[..., Any] = CompiledFunction.apply
@@ -309,34 +307,36 @@ def gradients_with_history(
     return None if inputs is None else pair.again.gradients(inputs, ctx.sizes, tangents, ctx.drawn)
 
 
-def inner_gradients(
-    ctx: Any, pair: CompiledPair, gradients: Sequence[torch.Tensor | None]
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return the results that retain their gradient, with what arrives at them from later results of the graph.
+def complete_retained(ctx: Any, pair: CompiledPair, gradients: Sequence[torch.Tensor | None]) -> None:
+    """Add to the gradients that results retain what arrives at them from later results of the graph.
 
     In eager it goes through them, here past them.  Raises for hooks, which it would have changed: they were called
     without it.  gradients: one per result of the graph.
     """
     tangents = [gradients[index] for index in pair.tangents]
-    found = []
     for inner, seen in zip(pair.paths.inner, ctx.inner, strict=True):
         value = seen[0]() if seen is not None else None
         if value is None or all(tangents[place] is None for place in inner.later):
             continue
-        hooked = len(value._backward_hooks or ()) > seen[1]
-        if not hooked and not value.retains_grad:
-            continue
-        if hooked or torch.is_grad_enabled():
+        if len(value._backward_hooks or ()) > seen[1]:
             raise _inner_refused()
-        later = [tangent if place in inner.later else None for place, tangent in enumerate(tangents)]
-        pattern = tuple(place == inner.tangent or tangent is not None for place, tangent in enumerate(later))
-        inputs = pair.again.inputs_of(ctx.noted, pattern) if pair.again is not None else None
-        if pair.again is None or inputs is None:
-            raise _inner_refused()
-        gradient = pair.again.gradients_of_result(inner.tangent, inputs, ctx.sizes, later, ctx.drawn)
-        if gradient is not None:
-            found.append((value, gradient))
-    return found
+        if value.retains_grad:
+            later = [tangent if place in inner.later else None for place, tangent in enumerate(tangents)]
+            gradient = _arriving(ctx, pair, inner.tangent, later)
+            if gradient is not None:
+                value.grad = gradient if value.grad is None else value.grad + gradient
+
+
+def _arriving(ctx: Any, pair: CompiledPair, place: int, later: Sequence[torch.Tensor | None]) -> torch.Tensor | None:
+    """Return what later results give to one, by a second run of the graph; raises where there can be none.
+
+    place: of the result among those with a gradient.  later: the tangents, one for each of these.
+    """
+    pattern = tuple(number == place or tangent is not None for number, tangent in enumerate(later))
+    inputs = pair.again.inputs_of(ctx.noted, pattern) if pair.again is not None else None
+    if pair.again is None or inputs is None or torch.is_grad_enabled():
+        raise _inner_refused()
+    return pair.again.gradient_of_result(place, inputs, ctx.sizes, later, ctx.drawn)
 
 
 def _keep_others(ctx: Any, pair: CompiledPair, kept: _Unpacked, pattern: Pattern) -> None:

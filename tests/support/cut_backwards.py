@@ -18,6 +18,7 @@ from torch import fx
 from plumbline.compiler.autograd.forms import backwards
 from plumbline.compiler.autograd.forms.backwards import Backwards
 from plumbline.compiler.autograd.joint import Traced
+from plumbline.compiler.graph.dynamic_sizes import is_symbolic
 from plumbline.compiler.graph.fx_nodes import map_nodes
 from plumbline.compiler.graph.node_values import outputs, tensor_of
 from plumbline.compiler.graph.passes import has_no_effect
@@ -101,7 +102,9 @@ def _gradients(traced: Traced, table: dict[object, int]) -> list[object]:
 
 def _described(part: fx.Node, known: dict[fx.Node, object]) -> object:
     value = tensor_of(part)
-    return known[part], str(value.dtype), str(tuple(value.shape)), str(tuple(value.stride()))
+    numbers = (*value.shape, *value.stride())
+    # One of two traces may have fixed a size that the other has not.
+    return known[part], value.dtype, value.dim() if any(map(is_symbolic, numbers)) else numbers
 
 
 @dataclass(frozen=True)

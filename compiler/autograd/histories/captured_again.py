@@ -131,7 +131,7 @@ class CapturedAgain:
         by_place = dict(zip(asked, found, strict=True))
         return tuple(by_place.get(place) for place in range(len(tensors)))
 
-    def gradients_of_result(
+    def gradient_of_result(
         self,
         place: int,
         originals: Sequence[torch.Tensor | None],
@@ -139,7 +139,7 @@ class CapturedAgain:
         tangents: Sequence[torch.Tensor | None],
         drawn: Sequence[GeneratorState] = (),
     ) -> torch.Tensor | None:
-        """Return what arrives at a result from those behind it.
+        """Return what arrives at a result from those behind it, None where nothing does.
 
         place: of the result, among those with a gradient.  tangents: of the others, as above.  originals: those of
         `inputs_of` for a pattern in which the result is, too.
@@ -148,7 +148,7 @@ class CapturedAgain:
         with self.program.state(), torch.enable_grad(), _generators_at(drawn):
             values: tuple[Any, ...] = interpret(self._part(pattern).gm, self._arguments_of(originals, sizes))
         ends = dict(zip([number for number, there in enumerate(pattern) if there], values, strict=True))
-        given = {number: tangent for number, tangent in enumerate(tangents) if tangent is not None and number != place}
+        given = {number: tangent for number, tangent in enumerate(tangents) if tangent is not None}
         found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
             [ends[number] for number in given], [ends[place]], list(given.values()), allow_unused=True
         )

@@ -13,7 +13,7 @@ import torch
 
 from ...base.torch_facts import saved_one_by_one
 from ..call_wrappers import run_plain, without_base
-from ..function import CompiledPair, gradients_with_history, laid_out_tangents, refuse_second
+from ..function import CompiledPair, complete_retained, gradients_with_history, laid_out_tangents, refuse_second
 from .backward_stages import BackwardStage
 
 Sizes = tuple[float, ...]
@@ -123,6 +123,8 @@ def _make_step(pair: StagedPair, number: int) -> Any:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the stage, and hand on what later ones read."""
+            if number == 0:
+                complete_retained(ctx, pair, gradients)
             relay = _first_relay(ctx, pair, gradients) if number == 0 else _relay_of(gradients[0])
             if relay is None:
                 return (None,) * ctx.given

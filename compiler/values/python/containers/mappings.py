@@ -297,7 +297,7 @@ def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> lis
 def _keys_of(ctx: CaptureContext, value: Value) -> Value | None:
     """Return the method `keys` of an object: of its class or, where that is written in Python, of itself."""
     kind = value.python_type()
-    if not defines(kind, "keys") and not kind.__flags__ & _OF_PYTHON:
+    if not defines(kind, "keys") and not value.defines_operators():
         return None
     try:
         return ctx.realize(value.get_attr(ctx, "keys"))
@@ -305,9 +305,6 @@ def _keys_of(ctx: CaptureContext, value: Value) -> Value | None:
         if not issubclass(raised.value.python_type(), AttributeError):
             raise
         return None
-
-
-_OF_PYTHON = 1 << 9  # a type on the heap
 
 
 def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> Iterator[tuple[Value, Value]]:

@@ -7,6 +7,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 import plumbline
+from plumbline.compiler.base.errors import Unsupported
 from plumbline.compiler.base.events import Artifact, recording
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch was built without distributed")
@@ -138,6 +139,32 @@ def test_a_part_of_the_results_has_a_gradient(which):
         sum(results[place].sum() for place in which).backward()
         gradients.append([parameter.grad.clone() for parameter in model.parameters()])
     assert all(map(torch.equal, *gradients))
+
+
+class _Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = layers(3)
+
+    def forward(self, x):
+        y = self.body(x)
+        return y, (y * y).sum()
+
+
+def test_a_retained_gradient_is_whole_and_a_hook_is_refused():
+    model = _Inner()
+    ddp = wrapped(plumbline.compile(model, backend="aot_eager"))
+    x, retained = torch.randn(2, 64), []
+    for run in (ddp, model):
+        inner, loss = run(x)
+        inner.retain_grad()
+        (loss + inner.sum()).backward()
+        retained.append(inner.grad)
+    torch.testing.assert_close(*retained)
+    inner, loss = ddp(x)
+    inner.register_hook(lambda gradient: gradient * 2)
+    with pytest.raises(Unsupported, match="has hooks"):
+        (loss + inner.sum()).backward()
 
 
 def test_gradients_are_differentiated_again():
