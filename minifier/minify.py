@@ -192,7 +192,7 @@ def _judged(
     return _asked(case, program, RULES[after], options, _limit(options, call.compiler, len(case), hangs=call.hangs))
 
 
-_STARTING, _EACH_OPERATOR = {"plumbline": 10.0}, 0.5
+_STARTING, _EACH_OPERATOR = {"plumbline": 10.0}, 0.05
 """Seconds that a graph which returns takes at most: many times what it takes on a machine that does little else."""
 
 

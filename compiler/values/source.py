@@ -12,9 +12,20 @@ Inject = Callable[[object], str]  # gives a constant object a name in the genera
 class Source:
     """How a value is reached from the arguments of a compiled unit; prints as Python."""
 
-    __slots__ = ()
+    __slots__ = ("_hashed",)
+    __match_args__: tuple[str, ...] = ()  # the fields of a kind
+    _hashed: int
     in_suspended_frame = False  # it leads into the frame of a generator
     reads_data = False  # of tensors
+
+    def __hash__(self) -> int:
+        """Return the hash of the fields, which is kept: a path is as long as a model is deep."""
+        try:
+            return self._hashed
+        except AttributeError:
+            hashed = hash((type(self), *(getattr(self, name) for name in self.__match_args__)))
+            object.__setattr__(self, "_hashed", hashed)  # it is frozen
+            return hashed
 
     def base(self) -> "Source | None":
         """Return the source this one starts from, None for a root."""
@@ -69,6 +80,7 @@ class Attribute(Source):
 
     of: Source
     name: str
+    __hash__ = Source.__hash__
 
     def base(self) -> Source:
         """Return the owner."""
@@ -85,6 +97,7 @@ class Item(Source):
 
     of: Source
     key: object
+    __hash__ = Source.__hash__
 
     def base(self) -> Source:
         """Return the container."""
@@ -139,6 +152,7 @@ class ListedItem(Source):
 
     of: Source
     position: int
+    __hash__ = Source.__hash__
 
     def base(self) -> Source:
         """Return the container."""
@@ -155,6 +169,7 @@ class ListedValue(Source):
 
     of: Source
     position: int
+    __hash__ = Source.__hash__
 
     def base(self) -> Source:
         """Return the dictionary."""
@@ -171,6 +186,7 @@ class BaseContents(Source):
 
     of: Source
     convert: Callable[..., object]
+    __hash__ = Source.__hash__
 
     def base(self) -> Source:
         """Return the instance."""
@@ -203,6 +219,7 @@ class BaseItem(Source):
     of: Source
     kind: type
     key: object
+    __hash__ = Source.__hash__
 
     def base(self) -> Source:
         """Return the container."""

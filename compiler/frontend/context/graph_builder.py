@@ -187,7 +187,7 @@ class GraphBuilder(GraphInProgress):
         fake_kwargs = {name: fake for name, (_, fake) in named.items()}
         extra = self.modes.blocks.extra_arguments(target, fake_args, fake_kwargs)
         fake_kwargs |= extra
-        versions = [_version(value) for value in self.input_values]
+        versions = self._versions()
         tensors = [leaf for leaf in leaves((fake_args, list(fake_kwargs.values()))) if isinstance(leaf, torch.Tensor)]
         unseen = target in _WRITING_UNSEEN or any(tensor.is_inference() for tensor in tensors)
         ages = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
@@ -210,7 +210,7 @@ class GraphBuilder(GraphInProgress):
                 raise Break(TORCH_CALL_FORM, f"{name} does not say that it writes to its argument out=")
         if getattr(written, "_version", 0) != before:  # eager refuses most of these, the shape rules none
             raise Break(OPERATION_FAILED, f"{target} writes into a tensor whose elements share memory")
-        if any(_version(value) != old for value, old in zip(self.input_values, versions, strict=True)):
+        if versions != self._versions():
             self.mutates_inputs = True
         if target in _WRITING_UNSEEN:
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
@@ -235,6 +235,12 @@ class GraphBuilder(GraphInProgress):
         if any(event.draws for event in self.happens.events[happened:]):
             node.meta["draws"] = True
         return self._from_graph(result, node)
+
+    def _versions(self) -> list[int]:
+        """Return how often each input was changed; inference tensors do not count, and one change is enough to know."""
+        if self.mutates_inputs:
+            return []
+        return [value.fake._version for value in self.input_values if not value.fake.is_inference()]
 
     def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
         """Run a Python function over fake tensors."""
@@ -633,11 +639,6 @@ def _is_finite(tensor: torch.Tensor) -> bool:
         return not tensor.dtype.is_complex
     with without_transforms():
         return tensor.device.type == "cpu" and bool(torch.isfinite(tensor.detach()).all())
-
-
-def _version(value: TensorValue) -> int:
-    """Return how often the input was changed; inference tensors do not count."""
-    return 0 if value.fake.is_inference() else value.fake._version
 
 
 def _shapes_and_versions(outputs: object) -> list[tuple[tuple[Any, ...], int]]:

@@ -18,11 +18,13 @@ import torch
 
 from ...bytecode.instruction import decode
 from ...bytecode.kept_generator import kept_state
+from ...values.constant import Constant
 from ...values.python.containers.mapping_views import Entry
 from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.instances import OpaqueValue
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
+from ...values.torch.tensor import TensorValue
 from ...values.value import Value, defines
 from .frame import FrameState, SuspendedValue, cleans_up, parts_of
 from .lazy import LazyValue
@@ -60,7 +62,7 @@ def break_where_noticed(frames: Sequence[FrameState], value: Value | None, given
     ends with its last name, and lets go of what it holds. given: the ids of the objects that the evaluated frames
     were given.
     """
-    if value is None:
+    if value is None or _is_bare(value):
         return
     if _is_given(value, given):
         break_where_lost(value)
@@ -106,12 +108,19 @@ def break_where_frame_ends(frames: Sequence[FrameState], given: Container[int]) 
         return
     returned, instead = frames[-1].returned, frames[-1].instead  # of `__init__`, the object that is being made
     for value in frames[-1].locals.values():
+        if value is returned or value is instead or _is_bare(value) or _is_held_by(frames[:-1], value):
+            continue
         ending = [value] if _is_given(value, given) else _given_in(value, given)
-        if not ending or value is returned or value is instead or _is_held_by(frames[:-1], value):
+        if not ending:
             continue
         if ending[0] is value or returned is None or not reaches(returned, [value]):
             for one in ending:
                 break_where_lost(one)
+
+
+def _is_bare(value: Value) -> bool:
+    """Return whether a value is a literal or a tensor that was made here: most are, and neither holds an object."""
+    return value.source is None and type(value) in (Constant, TensorValue)
 
 
 def _is_given(value: Value, given: Container[int]) -> bool:
@@ -121,7 +130,7 @@ def _is_given(value: Value, given: Container[int]) -> bool:
 
 def _is_held_by(frames: Sequence[FrameState], value: Value) -> bool:
     """Return whether a frame has a value under a name or on its stack."""
-    return _times_held(frames, value) > 0
+    return any(_known_as(one) is value for frame in frames for one in (*frame.locals.values(), *frame.stack))
 
 
 def _times_held(frames: Sequence[FrameState], value: Value) -> int:
@@ -197,7 +206,8 @@ def _parts(whole: object) -> list[object]:
     if isinstance(whole, ExceptionValue) and isinstance(whole.real, BaseException):
         return _parts(whole.real)
     if isinstance(whole, Value):
-        return [part for name in _PARTS for part in _parts(getattr(whole, name, None))]
+        held = (getattr(whole, name, None) for name in _PARTS)
+        return [part for one in held if one is not None for part in _parts(one)]
     if isinstance(whole, dict):
         return [*whole, *whole.values()]
     if isinstance(whole, list | tuple | set | frozenset | collections.deque):
