@@ -18,6 +18,7 @@ from ...base.torch_facts import (
     asked_once,
     fake_run_failure,
     load_fake_modes,
+    unwrapped,
     without_transforms,
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog
@@ -113,7 +114,9 @@ class GraphBuilder(GraphInProgress):
         asked_once(self.fake_mode)
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}
-        self.mutates_inputs = False
+        self._versions: list[int] = []  # of the inputs, as they were when nothing was known to change them
+        self._mutates_inputs = False
+        self._known_events = 0  # how many of what happens were noted then
         self.happens = EffectLog()
         self.is_handled = False
         self.quiet_at: int | None = None  # which of `assumed` says that NumPy would not warn
@@ -125,6 +128,21 @@ class GraphBuilder(GraphInProgress):
         self.questions = EntryQuestions(self.fx, self.placeholders)
         self.drawn_numbers: list[tuple[Value, object]] = []  # from Python's generators, in the program's order
         self.is_dry = False  # what is being evaluated is dropped again
+
+    @property
+    def mutates_inputs(self) -> bool:
+        """Return whether an operation changes an input; versions are compared here, not after every operation."""
+        if not self._mutates_inputs:
+            noted = any(event.writes for event in self.happens.events[self._known_events :])
+            pairs = zip(map(_version, self.input_values), self._versions, strict=True)
+            self._mutates_inputs = noted or any(new != old for new, old in pairs)
+        return self._mutates_inputs
+
+    @mutates_inputs.setter
+    def mutates_inputs(self, known: bool) -> None:
+        self._mutates_inputs = known
+        self._versions = list(map(_version, self.input_values))
+        self._known_events = len(self.happens.events)
 
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
         """Return the value of a tensor from outside: an input of the graph, guarded by its metadata."""
@@ -165,6 +183,7 @@ class GraphBuilder(GraphInProgress):
         set_entry_shape(node, fake)
         tensor = TensorValue(node, fake, kind, source, value)
         self.input_values.append(tensor)
+        self._versions.append(_version(tensor))
         self.by_fake[id(fake)] = tensor
         self.placeholders[node] = (source, value)
         self.happens.note_input(fake, node)
@@ -187,10 +206,9 @@ class GraphBuilder(GraphInProgress):
         fake_kwargs = {name: fake for name, (_, fake) in named.items()}
         extra = self.modes.blocks.extra_arguments(target, fake_args, fake_kwargs)
         fake_kwargs |= extra
-        versions = self._versions()
         tensors = [leaf for leaf in leaves((fake_args, list(fake_kwargs.values()))) if isinstance(leaf, torch.Tensor)]
         unseen = target in _WRITING_UNSEEN or any(tensor.is_inference() for tensor in tensors)
-        ages = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+        ages = _ages(tensors)
         happened = len(self.happens.events)
         written = fake_args[0] if fake_args and _repeats_elements(fake_args[0]) else None
         before = getattr(written, "_version", 0)
@@ -210,8 +228,6 @@ class GraphBuilder(GraphInProgress):
                 raise Break(TORCH_CALL_FORM, f"{name} does not say that it writes to its argument out=")
         if getattr(written, "_version", 0) != before:  # eager refuses most of these, the shape rules none
             raise Break(OPERATION_FAILED, f"{target} writes into a tensor whose elements share memory")
-        if versions != self._versions():
-            self.mutates_inputs = True
         if target in _WRITING_UNSEEN:
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
         if not _has_tensor(result) and result is not None:
@@ -228,19 +244,13 @@ class GraphBuilder(GraphInProgress):
             positional, keywords = fx.map_arg((positional, keywords), self._carried)
         node = self.fx.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
-        ages_now = [0 if tensor.is_inference() else tensor._version for tensor in tensors]
-        wrote = [tensor for tensor, old, new in zip(tensors, ages, ages_now, strict=True) if old != new]
-        if wrote or unseen:
-            node.meta["wrote"] = storages_of(tensors if unseen else wrote)
-        if any(event.draws for event in self.happens.events[happened:]):
+        found = self.happens.events[happened:]
+        written_to = _written_among(tensors, None if unseen else ages, {key for one in found for key in one.storages})
+        if written_to is not None:
+            node.meta["wrote"] = written_to
+        if any(event.draws for event in found):
             node.meta["draws"] = True
         return self._from_graph(result, node)
-
-    def _versions(self) -> list[int]:
-        """Return how often each input was changed; inference tensors do not count, and one change is enough to know."""
-        if self.mutates_inputs:
-            return []
-        return [value.fake._version for value in self.input_values if not value.fake.is_inference()]
 
     def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
         """Run a Python function over fake tensors."""
@@ -258,7 +268,8 @@ class GraphBuilder(GraphInProgress):
         arguments: Any = (args, kwargs or {})  # what graphs carry: graph_argument saw to it
         node = self.fx.call_function(target, *fx.map_arg(arguments, self._carried))
         changes = bool(getattr(target, "mutates_inputs", False))
-        self.mutates_inputs = self.mutates_inputs or changes
+        if changes:
+            self.mutates_inputs = True
         writes = frozenset(node for node in args if node in self.placeholders) if changes else frozenset()
         self.happens.note(CallEffect(writes, may_fail=True))  # it may run a graph, in an order of its own
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
@@ -639,6 +650,29 @@ def _is_finite(tensor: torch.Tensor) -> bool:
         return not tensor.dtype.is_complex
     with without_transforms():
         return tensor.device.type == "cpu" and bool(torch.isfinite(tensor.detach()).all())
+
+
+def _version(value: TensorValue) -> int:
+    """Return how often the input was changed; inference tensors do not count."""
+    return 0 if value.fake.is_inference() else value.fake._version
+
+
+def _ages(tensors: Sequence[torch.Tensor]) -> list[int]:
+    return [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+
+
+def _written_among(tensors: Sequence[torch.Tensor], ages: Sequence[int] | None, noted: set[int]) -> set[int] | None:
+    """Return the storages of the operands that an operation has written to, None if it wrote to none.
+
+    ages: versions before it ran, None where it writes and does not count.  noted: storages that its parts write to.
+    """
+    pairs = zip(tensors, ages, _ages(tensors), strict=True) if ages is not None else ()
+    wrote = list(tensors) if ages is None else [tensor for tensor, old, new in pairs if old != new]
+    keys = storages_of(wrote)
+    if noted:  # some parts count no version
+        plain = [(unwrapped(tensor), tensor) for tensor in tensors]
+        keys |= noted & storages_of([tensor if inner is None else inner for inner, tensor in plain])
+    return keys if wrote or keys else None
 
 
 def _shapes_and_versions(outputs: object) -> list[tuple[tuple[Any, ...], int]]:

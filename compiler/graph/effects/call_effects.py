@@ -37,11 +37,12 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class CallEffect:
-    """What one call does: writes to inputs, draws, or may fail on data."""
+    """What one call does: writes to inputs, draws, or may fail on data; storages: keys of all that it writes to."""
 
     writes: frozenset[fx.Node] = frozenset()
     draws: tuple[Drawn, ...] = ()
     may_fail: bool = False
+    storages: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +60,7 @@ class EffectLog:
 
     def note(self, event: CallEffect) -> None:
         """Add one event, unless nothing happens."""
-        if event.writes or event.draws or event.may_fail:
+        if event.storages or event.writes or event.draws or event.may_fail:
             self.events.append(event)
 
     def watch(
@@ -101,10 +102,10 @@ class EffectLog:
         result: object,
     ) -> CallEffect:
         arguments = (*args, *kwargs.values())
-        written = {storage_key(tensor) for tensor in _written(effects, args, kwargs)}
+        written = frozenset(storage_key(tensor) for tensor in _written(effects, args, kwargs))
         draws = _generators(arguments, result) if effects.draws and _dropout(effects, args, kwargs) != 0.0 else ()
         writes = frozenset(node for storage in written for node in self.inputs.get(storage, ()))
-        return CallEffect(writes, draws, may_fail_on_data(operator, arguments))
+        return CallEffect(writes, draws, may_fail_on_data(operator, arguments), written)
 
     def summary(self, placeholders: Sequence[fx.Node]) -> Effects:
         """Return what the graph with these placeholders does."""

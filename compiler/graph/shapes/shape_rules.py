@@ -13,7 +13,14 @@ import torch
 
 from ...base.dense_order import dense_strides
 from ...base.errors import Unsupported
-from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, in_own_memory, without_dispatch_modes
+from ...base.torch_facts import (
+    FakeTensor,
+    FakeTensorMode,
+    OpOverload,
+    in_own_memory,
+    set_version,
+    without_dispatch_modes,
+)
 from ...base.torch_versions import precedes
 from ..dynamic_sizes import is_symbolic, same_number
 from ..facts import is_elementwise, op_facts
@@ -82,6 +89,7 @@ def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: M
         if not _is_small((args, kwargs)):
             raise
         result = _as_the_kernel_gives(target, args, kwargs)
+    _count_writes_of_lists(target, args, kwargs)
     return corrected(target, args, kwargs, in_own_memory(target, args, result))
 
 
@@ -178,12 +186,38 @@ def corrected_in(
     mode: FakeTensorMode, target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object
 ) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
+    _count_writes_of_lists(target, args, kwargs)
     ruled = target in _NUMBERS or target in _OF_THEIR_OWN or target in _VIEWS or target in _RULES
     usual = not ruled and layout_of(target, args, kwargs) is None
     if usual and not _is_kernels_choice(target, args):
         return result
     with mode:
         return corrected(target, args, kwargs, result)
+
+
+def _count_writes_of_lists(target: object, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+    """Let a call that writes to lists of tensors count as a change of each: kernels count, and fakes run none.
+
+    Autograd refuses a backward that needs what was written since, and it knows that by the count.
+    """
+    for place, name in _written_lists(target):
+        value = args[place] if place < len(args) else kwargs.get(name, ())
+        for part in value if isinstance(value, list | tuple) else ():
+            if isinstance(part, torch.Tensor) and not part.is_inference():
+                set_version(part, part._version + 1)
+
+
+@cache
+def _written_lists(target: object) -> tuple[tuple[int, str], ...]:
+    """Return position and name of the lists of tensors that an operator writes to and counts."""
+    if not isinstance(target, OpOverload) or target._schema.name.startswith(_UNCOUNTED):
+        return ()
+    each = enumerate(target._schema.arguments)
+    written = [(place, one) for place, one in each if one.alias_info is not None and one.alias_info.is_write]
+    return tuple((place, one.name) for place, one in written if isinstance(one.type, torch.ListType))
+
+
+_UNCOUNTED = ("aten::_fused_", "aten::_amp_")  # torch's kernels for these write and count nothing
 
 
 def _with_its_number(

@@ -33,6 +33,7 @@ from ..constant import Constant, fold
 from ..guard import Answer, GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
+from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import NativeMethod
 from ..python.objects.classes import constructs
@@ -475,8 +476,10 @@ def _expect_true(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 
 @calls(foreach_add_quotients)
 def _foreach_add_quotients(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    """Take a tensor of scalars apart, tensor by tensor: fake kernels refuse it."""
-    if len(args) != 4 or not isinstance(ctx.realize(args[3]), TensorValue):
+    """Take scalars that are tensors apart, tensor by tensor: fake kernels refuse them."""
+    scalars = ctx.realize(args[3]) if len(args) == 4 else None
+    several = ctx.unpack(scalars) if isinstance(scalars, SequenceValue) else []
+    if not any(isinstance(ctx.realize(one), TensorValue) for one in (*several, scalars) if one is not None):
         return ctx.graph.call("call_function", foreach_add_quotients, args, kwargs)
     rows = [ctx.unpack(arg) for arg in args]
     for target, numerator, denominator, scale in zip(*rows, strict=True):
