@@ -31,17 +31,13 @@ from ..base.torch_facts import (
     running_gradient_number,
 )
 from ..graph.aliasing import argument, memory_root
+from ..graph.effects.kept_generators import demand_untouched_generator, watched_generator
 from ..graph.effects.undo import WARNED
 from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import copy_facts, in_backward, origin_of, set_value, tensor_of, value_of
 from ..graph.shapes.shape_dispatch import call_with_dynamic_sizes, python_shape_rules
-from ..graph.tracer import (
-    AtenRecorder,
-    TensorMetadata,
-    demand_untouched_generator,
-    watched_generator,
-)
+from ..graph.tracer import AtenRecorder, TensorMetadata
 from .analyze import Analysis, StateBefore, TracedCall, analyze
 from .call_signature import CallSignature
 from .dynamic_arguments import TracedSizes

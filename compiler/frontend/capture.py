@@ -1,9 +1,6 @@
 """capture(unit, arguments): evaluate the unit's code once and write the specialisation that runs from then on."""
 
 import ast
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +15,7 @@ from ..base.events import (
 from ..base.noted_warnings import noted_warnings
 from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
+from ..graph.effects.kept_generators import kept_generators
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import (
@@ -45,6 +43,7 @@ from .context.recorder import Recorder
 from .context.torch_state import state_kept_when_interrupted
 from .evaluate import StopAtBreak, run_chain, run_frame
 from .generators import make_generator
+from .guards.generated_function import parsed
 from .left_to_numpy import left_to_numpy
 from .specialise import BackendError, SpecialisationWriter, eager_specialisation
 from .units.failure import report_failure
@@ -62,7 +61,13 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     lazy: Uninitialised | UnstartedOptimizer | None = None
     failed: BaseException | None = None
     try:
-        with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs(), hidden_tensor_hooks():
+        with (
+            state_kept_when_interrupted(),
+            stage("capture"),
+            kept_generators(),
+            quiet_fake_runs(),
+            hidden_tensor_hooks(),
+        ):
             return _capture(unit, args)
     except (Uninitialised, UnstartedOptimizer) as first_call:
         lazy = first_call
@@ -281,7 +286,7 @@ def _hold_assumptions(recorder: Recorder) -> None:
 
 def _under_handler(statements: list[str], run: str, exception: str) -> list[str]:
     """Return statements that do the same while an exception is being handled."""
-    stored = [node for node in ast.walk(ast.parse("\n".join(statements))) if isinstance(node, ast.Name)]
+    stored = [node for node in ast.walk(parsed("\n".join(statements))) if isinstance(node, ast.Name)]
     names = "".join(f"{name}, " for name in sorted({n.id for n in stored if isinstance(n.ctx, ast.Store)}))
     call = f"{run}({exception}, _operation)"
     return [
@@ -332,14 +337,3 @@ def _break_lines(
     for branch, target in zip(branches, goes_on, strict=True):
         lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")
     return lines
-
-
-@contextmanager
-def _state_kept() -> Iterator[None]:
-    """Leave the random generators as they were: operations on fake tensors may draw."""
-    torch_state, python_state = torch.get_rng_state(), random.getstate()
-    try:
-        yield
-    finally:
-        torch.set_rng_state(torch_state)
-        random.setstate(python_state)

@@ -28,6 +28,7 @@ from ..base.torch_facts import (
     lazy_module,
     running_gradient_number,
 )
+from .effects.kept_generators import demand_untouched_generator, watched_generator
 from .effects.kernel_refusals import demand_kernel, has_kernels_to_ask
 from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
@@ -92,29 +93,6 @@ def metadata_of(tensor: torch.Tensor) -> TensorMetadata:
         )
     geometry = (tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device)
     return TensorMetadata(*geometry, tensor.requires_grad, tensor.is_leaf)
-
-
-_WATCHED_SEED = 0x5EED_0F_ACE5  # nobody seeds with it by chance
-
-
-@contextmanager
-def watched_generator() -> Iterator[None]:
-    """Put a seed of ours into the CPU generator for the time of a trace, and the former state back afterwards.
-
-    Tracing draws nothing, so a program that seeds shows itself by another seed (`demand_untouched_generator`).
-    """
-    before = torch.get_rng_state()
-    torch.default_generator.manual_seed(_WATCHED_SEED)
-    try:
-        yield
-    finally:
-        torch.set_rng_state(before)
-
-
-def demand_untouched_generator() -> None:
-    """Raise Unsupported if the traced program seeded the generator: a graph draws, it does not seed."""
-    if torch.initial_seed() != _WATCHED_SEED:
-        raise Unsupported("the program seeds the generator", hint="expected: the graph runs eagerly")
 
 
 class AtenRecorder(DispatchMode):

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from types import CodeType, FunctionType
 
+from ...base.locks import ForkedLock
 from ...base.origin import Origin
 from ...values.guard import Guard
 from ...values.source import Argument, Injected, Source
@@ -75,6 +76,15 @@ def function_text(name: str, parameters: list[str], guards: list[str], body: lis
     return "\n".join(lines) + "\n"
 
 
+_PARSING = ForkedLock()
+
+
+def parsed(text: str) -> ast.Module:
+    """Return the tree of a text, for one thread at a time: Python 3.11 counts the depth of all of them together."""
+    with _PARSING:
+        return ast.parse(text)
+
+
 def assemble(
     name: str,
     parameters: list[str],
@@ -90,7 +100,7 @@ def assemble(
     operation at a break point where the user looks. module: the globals of the user's code.
     """
     text = function_text(name, parameters, guards, body, names)
-    tree = ast.parse(text)
+    tree = parsed(text)
     filename = f"<plumbline {name}>"
     if origin is not None:
         filename = origin.file
