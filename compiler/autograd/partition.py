@@ -292,14 +292,19 @@ def _forward_graph(
     places: list[tuple[str, int]] = []
     extra: list[fx.Node] = []
     copied = _copied_inputs(joint, sides, kept)
+    inputs = {node: place for place, node in enumerate(sides.inputs)}
+    returned_at: dict[object, int] = {}
+    for place, part in enumerate(sides.returned):
+        if isinstance(part, fx.Node):
+            returned_at.setdefault(part, place)
     for node in kept:
-        if node in sides.inputs and node not in copied:
-            places.append(("input", sides.inputs.index(node)))
-        elif node in sides.returned:
-            places.append(("returned", sides.returned.index(node)))
+        if node in inputs and node not in copied:
+            places.append(("input", inputs[node]))
+        elif node in returned_at:
+            places.append(("returned", returned_at[node]))
         else:
             places.append(("extra", len(extra)))
-            extra.append(_copied(graph, new[node]) if node in sides.inputs else new[node])
+            extra.append(_copied(graph, new[node]) if node in inputs else new[node])
     returned = map_nodes(tuple(sides.returned), new.__getitem__)
     add_output(graph, [*returned, *extra])
     return lazy_module(joint.graph, graph), places

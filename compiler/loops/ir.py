@@ -169,6 +169,7 @@ class LoopProgram:
     constants: tensors that the graph holds itself, by name.
     sizes: the names of dynamic sizes, which are given behind the inputs in this order.  fractions: those that are
     floats; no loop sees them.  device: where the tensors are that loops read and write.
+    output_names: of the tensors that the caller gets.
     """
 
     inputs: tuple[str, ...]
@@ -179,16 +180,16 @@ class LoopProgram:
     sizes: tuple[str, ...] = ()
     fractions: frozenset[str] = frozenset()
     device: torch.device = CPU
+    output_names: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Look for the names once: every tensor is asked whether it is one of them."""
+        object.__setattr__(self, "output_names", frozenset(refs_in(self.outputs)))
 
     @property
     def counts(self) -> tuple[str, ...]:
         """The dynamic sizes that are whole numbers, in order."""
         return tuple(name for name in self.sizes if name not in self.fractions)
-
-    @property
-    def output_names(self) -> frozenset[str]:
-        """The names of tensors the caller gets."""
-        return frozenset(refs_in(self.outputs))
 
 
 def index_symbols(access: Access) -> frozenset[Symbol]:

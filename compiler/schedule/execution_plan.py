@@ -58,12 +58,11 @@ def plan_execution(program: LoopProgram, gate: Gate | None = None, *, apart: boo
     shared = _shared_tensors(program, runs)
     steps = [run if isinstance(run, Extern) else _segment(run, shared, program.buffers, gate) for run in runs]
     last_uses = _last_uses(program, runs)
-    ends = tuple(
-        tuple(sorted(name for name, position in last_uses.items() if position == number and name in shared))
-        for number in range(len(runs))
-    )
+    ends: list[list[str]] = [[] for _ in runs]
+    for name in sorted(shared & last_uses.keys()):
+        ends[last_uses[name]].append(name)
     unread = [name for name in program.inputs if name not in last_uses and name not in program.output_names]
-    return ExecutionPlan(program, tuple(steps), ends, tuple(unread))
+    return ExecutionPlan(program, tuple(steps), tuple(map(tuple, ends)), tuple(unread))
 
 
 def _kernel_or_not(step: Step, program: LoopProgram, gate: Gate) -> Step:

@@ -88,7 +88,8 @@ def merge(first: Loop, second: Loop, buffers: Mapping[str, Buffer]) -> Loop | Fu
         decision = rule(first, second)
         if not decision.allowed:
             return decision
-    shapes = {name: buffer.shape for name, buffer in buffers.items()}
+    names = first.reads | first.writes | second.reads | second.writes
+    shapes = {name: buffers[name].shape for name in names if name in buffers}
     candidates = [
         one
         for keep_first in (True, False)

@@ -39,12 +39,10 @@ def with_results_in_place(plan: ExecutionPlan, vector_bytes: int, gate: Gate | N
     for step, ends in zip(plan.steps, plan.ends, strict=True):
         if not isinstance(step, Segment):
             continue
-        free = own & set(ends)
+        free = (own & set(ends)) - set(step.arena.offsets)
+        last = {name: position for position, loop in enumerate(step.loops) for name in loop.reads | loop.writes}
         for position, loop in enumerate(step.loops):
-            later: frozenset[str] = frozenset().union(
-                *(each.reads | each.writes for each in step.loops[position + 1 :])
-            )
-            old = sorted((free & loop.reads) - later - set(step.arena.offsets))
+            old = sorted(name for name in free & loop.reads if last[name] == position)
             pair = _pair(loop, old, program, step, vector_bytes)
             if pair is not None and _may(gate, *pair):
                 chosen[pair[0]] = pair[1]
