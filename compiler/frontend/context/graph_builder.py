@@ -1,7 +1,7 @@
 """The graph under construction: operations run on fake tensors and become nodes; graphs inside it, for transforms."""
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +117,7 @@ class GraphBuilder(GraphInProgress):
         self._versions: list[int] = []  # of the inputs, as they were when nothing was known to change them
         self._mutates_inputs = False
         self._known_events = 0  # how many of what happens were noted then
+        self._of_nodes = 0  # how many were, when the last node was added
         self.happens = EffectLog()
         self.is_handled = False
         self.quiet_at: int | None = None  # which of `assumed` says that NumPy would not warn
@@ -250,7 +251,12 @@ class GraphBuilder(GraphInProgress):
             node.meta["wrote"] = written_to
         if any(event.draws for event in found):
             node.meta["draws"] = True
+        self._begin_node()
         return self._from_graph(result, node)
+
+    def _begin_node(self) -> None:
+        if len(self.levels) == 1:  # what happens in a graph of its own is of the node that runs it
+            self._of_nodes = len(self.happens.events)
 
     def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
         """Run a Python function over fake tensors."""
@@ -271,7 +277,12 @@ class GraphBuilder(GraphInProgress):
         if changes:
             self.mutates_inputs = True
         writes = frozenset(node for node in args if node in self.placeholders) if changes else frozenset()
+        read = _own_storages(leaves([part.meta.get("val") for part in node.all_input_nodes]))
+        noted = {key for event in self.happens.events[self._of_nodes :] for key in event.storages}  # by its own graph
+        if changes or noted & read:
+            node.meta["wrote"] = read if changes else noted & read
         self.happens.note(CallEffect(writes, may_fail=True))  # it may run a graph, in an order of its own
+        self._begin_node()
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
         return self._from_graph(result, node)
 
@@ -669,10 +680,15 @@ def _written_among(tensors: Sequence[torch.Tensor], ages: Sequence[int] | None, 
     pairs = zip(tensors, ages, _ages(tensors), strict=True) if ages is not None else ()
     wrote = list(tensors) if ages is None else [tensor for tensor, old, new in pairs if old != new]
     keys = storages_of(wrote)
-    if noted:  # some parts count no version
-        plain = [(unwrapped(tensor), tensor) for tensor in tensors]
-        keys |= noted & storages_of([tensor if inner is None else inner for inner, tensor in plain])
+    keys |= noted & _own_storages(tensors) if noted else set()  # some parts count no version
     return keys if wrote or keys else None
+
+
+def _own_storages(values: Iterable[object]) -> set[int]:
+    """Return the storages of tensors, of those under a transform too."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    pairs = [(unwrapped(tensor), tensor) for tensor in tensors]
+    return storages_of([tensor if inner is None else inner for inner, tensor in pairs])
 
 
 def _shapes_and_versions(outputs: object) -> list[tuple[tuple[Any, ...], int]]:
