@@ -156,4 +156,4 @@ def _arguments_text(schema: torch.FunctionSchema) -> str:
     """Return the text of a schema's arguments without its alias marks, as `Tensor(a!)`."""
     text = str(schema)
     inside = text[text.index("(") + 1 : text.rindex(") ->")]
-    return re.sub(r"\([a-z]!?(\|[a-z])*( -> [^)]*)?\)", "", inside)
+    return re.sub(r"\([a-z]\w*!?(\|[a-z]\w*)*( -> [^)]*)?\)", "", inside)

@@ -221,6 +221,14 @@ def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
     return mode.from_tensor(tensor, static_shapes=True, source=UnknownInput(), trace=False)
 
 
+def forget_originals(mode: FakeTensorMode) -> None:
+    """Drop a mode's weak references to the tensors that it made twins of: `swap_tensors` refuses what has some.
+
+    If torch keeps them elsewhere, it refuses the inputs of compiled code, which the tests of that see.
+    """
+    mode.fake_tensor_converter.meta_converter.describer.lookup_tensor.clear()
+
+
 def _fake_complex_view(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
     """Return the fake twin of complex numbers in the memory of real ones, where torch views the base as it is."""
     with torch.set_grad_enabled(not tensor.is_leaf):

@@ -8,6 +8,7 @@ from typing import NoReturn
 import numpy
 import torch
 
+from ...base.fake_mode_start import forget_originals
 from ...base.options import Options
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
@@ -102,6 +103,7 @@ class Recorder(CaptureContext):
         holds an object of the program drops it.
         """
         self.frames.release()
+        forget_originals(self.graph.fake_mode)
         outside = [value for value in self.shared.values() if value.source is not None]
         for value in (*outside, *self.graph.input_values, *self.unwrapped):
             vars(value).clear()
