@@ -6,8 +6,9 @@ another handle. A write gives its handle a new value, carries it up to the regio
 next read. Nodes are taken in one at a time, so that the joint trace can ask about aliases half way.
 """
 
+import itertools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -290,8 +291,12 @@ class Functionalizer:
     def _take_write(self, node: fx.Node, target: OpOverload) -> None:
         written = self._written_handles(node, target)
         flat = [handle for group in written for handle in (group if isinstance(group, list) else [group])]
+        read = _by_region(self.handles[part] for part in node.all_input_nodes if part in self.handles)
         for handle in flat:
-            self._demand_safe_write(node, handle)
+            self._demand_safe_write(node, handle, read.get(handle.region, []))
+        for together in _by_region(flat).values():
+            if any(_share_elements(one, other) for one, other in itertools.combinations(together, 2)):
+                raise Unsupported(f"{target} writes twice to one memory", hint="expected: the graph runs eagerly")
         twin = twin_of(target)
         if op_facts(twin.operator).kind is not OpKind.POINTWISE:
             self._demand_no_reader(node, target, flat)
@@ -388,33 +393,25 @@ class Functionalizer:
             return _grown(handle, new)
         return self.result.emit(aten.copy.default, (self._read(handle), new), {}, example)
 
-    def _demand_safe_write(self, node: fx.Node, handle: Handle) -> None:
+    def _demand_safe_write(self, node: fx.Node, handle: Handle, mates: Sequence[Handle]) -> None:
+        """Raise Unsupported for a write that values cannot follow.  mates: tensors of its memory that the call gets."""
         if handle.region.root.op != "placeholder" and in_backward(node) and not handle.region.born_in_backward:
             raise Unsupported("a backward writes to what the forward made", hint="expected: the graph runs eagerly")
         if any(overlaps_itself(one.example) for one in _with_ancestors(handle)):
             raise Unsupported("a write to memory that overlaps itself", hint="expected: eager decides")
         if any(_leaves_its_value(one) for one in _with_ancestors(handle)):
             raise Unsupported("a write through as_strided beyond what a graph holds", hint="expected: it runs eagerly")
-        for other in node.all_input_nodes:
-            mate = self.handles.get(other)
-            if (
-                mate is not None
-                and mate is not handle
-                and mate.region is handle.region
-                and overlap(mate.example, handle.example)
-            ):
-                raise Unsupported(
-                    "a call reads and writes overlapping parts of one memory", hint="expected: eager decides"
-                )
+        if any(mate is not handle and overlap(mate.example, handle.example) for mate in mates):
+            raise Unsupported("a call reads and writes overlapping parts of one memory", hint="expected: eager decides")
 
     def _demand_no_reader(self, node: fx.Node, target: OpOverload, written: list[Handle]) -> None:
         """Refuse a call that moves elements of the tensor it writes: eager raises, or reads what it has written."""
-        mutates = op_facts(target).mutates
+        mutates, of_region = op_facts(target).mutates, _by_region(written)
         for position in set(range(len(target._schema.arguments))).difference(mutates):
             value = argument(node, position)
             for part in value if isinstance(value, (tuple, list)) else [value]:
                 mate = self.handles.get(part) if isinstance(part, fx.Node) else None
-                if mate is not None and any(_same_elements(mate, handle) for handle in written):
+                if mate is not None and any(_same_elements(mate, each) for each in of_region.get(mate.region, ())):
                     raise Unsupported(
                         f"{target} reads the tensor that it writes to",
                         hint="expected: eager decides, and may refuse it",
@@ -448,6 +445,18 @@ def _leaves_its_value(handle: Handle) -> bool:
     offset = dict(handle.step.kwargs).get("storage_offset", [*handle.step.args, None, None, None][2])
     begins_anywhere = handle.region.root.op in ("placeholder", "get_attr") and offset is not None
     return begins_anywhere or not is_dense(handle.parent.example)
+
+
+def _by_region(handles: Iterable[Handle]) -> dict[Region, list[Handle]]:
+    found: dict[Region, list[Handle]] = {}
+    for handle in handles:
+        found.setdefault(handle.region, []).append(handle)
+    return found
+
+
+def _share_elements(one: Handle, other: Handle) -> bool:
+    """Return whether two tensors of one memory have an element in common."""
+    return same_places(one.example, other.example) or overlap(one.example, other.example)
 
 
 def _same_elements(one: Handle, other: Handle) -> bool:

@@ -1,6 +1,7 @@
 """Symbolic sizes: how they are made, and what is known of them. The second importer of private torch names."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,9 +137,13 @@ def bound_size(symbol: Any, least: int | None, greatest: int | None) -> None:
         node.shape_env.constrain_symbol_range(node.expr, compiler_min=low, compiler_max=high)
 
 
-def is_at_most(symbol: Any, expression: Any, limit: int) -> bool:
-    """Return whether an expression of the symbols of `symbol` is at most a number now; what it says is guarded."""
-    return bool(symbol.node.shape_env.evaluate_expr(sympy.Le(expression, limit)))
+def is_at_most(symbol: Any, expression: Any, limit: int, values: Mapping[str, float]) -> bool:
+    """Return whether an expression of the symbols of `symbol` is at most a number now; what it says is guarded.
+
+    values: of the symbols, by name.  Torch's own evaluation of a float that is rounded to a whole number fails.
+    """
+    now: bool = eval(expression_text(expression), {"math": math, **values}) <= limit
+    return bool(symbol.node.shape_env.evaluate_expr(sympy.Le(expression, limit), hint=now))
 
 
 def hint_value(symbol: Any) -> Any:

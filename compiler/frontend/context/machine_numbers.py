@@ -5,7 +5,7 @@ as is each part of it that a quotient or a float is made of; sums and products m
 fits.  The comparison becomes a guard, unless no sizes and numbers in their ranges could make it fail.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -18,14 +18,15 @@ _NO_LARGER = frozenset({"FloorDiv", "CleanDiv", "Mod", "PythonMod"})  # than the
 _ONE_OF_THEM = frozenset({"Max", "Min"})
 
 
-def fits_in_64_bits(symbol: Any, is_size: Callable[[str], bool]) -> bool:
+def fits_in_64_bits(symbol: Any, is_size: Callable[[str], bool], values: Callable[[], Mapping[str, float]]) -> bool:
     """Return whether a number fits now, guarded.
 
     symbol: torch's SymInt or SymFloat.  is_size: tells by its name whether a symbol is the size of a dimension.
+    values: gives what the symbols are now, by name.
     """
     for part in _whole_parts(size_expression(symbol)):
         if _bound(part, is_size) > _LIMITS[1] and not (
-            is_at_most(symbol, part, _LIMITS[1]) and is_at_most(symbol, -part, -_LIMITS[0])
+            is_at_most(symbol, part, _LIMITS[1], values()) and is_at_most(symbol, -part, -_LIMITS[0], values())
         ):
             return False
     return True

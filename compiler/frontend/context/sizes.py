@@ -14,6 +14,7 @@ from ...base.origin import Origin
 from ...base.symbol_facts import (
     bound_size,
     expression_text,
+    hint_value,
     make_shape_environment,
     make_symbolic_float,
     make_symbolic_number,
@@ -153,10 +154,13 @@ class Sizes:
     def argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size, or the number if there is none for it."""
         assert isinstance(value, SizeValue)
-        if value.kind is not bool and not fits_in_64_bits(value.symbol, self._is_size):
+        if value.kind is not bool and not fits_in_64_bits(value.symbol, self._is_size, self._values):
             return value.constant()
         node = self._node(size_expression(value.symbol))
         return value.constant() if node is None or isinstance(node, int) else node
+
+    def _values(self) -> dict[str, float]:
+        return {name: hint_value(origin.symbol) for name, origin in self.origins.items()}
 
     def _is_size(self, name: str) -> bool:
         return name in self.origins and self.origins[name].tensor is not None
