@@ -20,7 +20,7 @@ from ..base.locks import ForkedLock
 from ..base.noted_warnings import noted_warnings
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
-from ..graph.effects.undo import WARNED, effects_of, undoing
+from ..graph.effects.undo import STEPS_WANTED, WARNED, effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import origin_of
@@ -266,6 +266,8 @@ class CompiledCall:
 
     def _parts(self, arguments: tuple[object, ...], dynamic: DynamicArguments, gate: Gate | None) -> FormParts:
         """Return the form of the graph for arguments like these, from disk where it is there."""
+        if self.gm.meta.get(STEPS_WANTED):
+            raise Unsupported("the program takes `grad_fn` of a tensor away", hint="expected: the graph runs eagerly")
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
         bodies = BodyCompiler(self._body)

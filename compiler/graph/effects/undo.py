@@ -17,6 +17,7 @@ from .hook_failures import raised_by_tensor_hook
 GeneratorState = tuple[torch.Generator, torch.Tensor]
 
 HOOKED = "hooked"  # in the meta of a graph module: the program puts hooks on its inputs when it has run
+STEPS_WANTED = "steps wanted"  # in the meta of a graph module, and of a value whose `grad_fn` the program takes away
 WARNED = "warned"  # in the meta of a graph module: the texts of warnings that are given again after each run of it
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
 

@@ -8,6 +8,7 @@ import torch
 
 from ...base.errors import Unsupported
 from ...base.torch_facts import outside_transforms, storage_key, unwrapped
+from ...graph.effects.undo import STEPS_WANTED
 from ..constant import Constant
 from ..guard import GuardKind
 from ..known_object import KnownObject
@@ -321,7 +322,8 @@ class HistoryValue(Value):
         return type(self.tensor.fake.grad_fn)
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Ask the tensor."""
+        """Ask the tensor, whose graph has to run as eager's does: a compiled one is a single step."""
+        self.tensor.node.meta[STEPS_WANTED] = True
         return f"{out.value(self.tensor)}.grad_fn"
 
 

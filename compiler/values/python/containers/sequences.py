@@ -3,7 +3,8 @@
 import collections
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -223,14 +224,44 @@ class SequenceIterator(ElementIterator):
         function, over = self.made_by or (iter, self.owner)
         out.line(f"{name} = {out.inject(function)}({out.value(over)})")
         past_the_end = self.position > len(self.owner.items)
-        if self.position and self.made_by is None and self.owner.kind in (list, tuple):
-            out.line(f"{name}.__setstate__({self.position})")  # the changes of a list may be made after this
+        steps = min(self.position, len(self.owner.items))
+        if self.position and self.made_by is None and issubclass(self.owner.kind, list | tuple):
+            out.line(f"{out.inject(_stand_at)}({name}, {out.value(self.owner)}, {steps}, {past_the_end})")
         elif self.position:
-            steps, step = min(self.position, len(self.owner.items)), out.fresh()
+            step = out.fresh()
             out.line(f"for {step} in {out.inject(range)}({steps}): {out.inject(next)}({name}, None)")
-        if past_the_end:
-            out.line(f"{out.inject(next)}({name}, None)")
+            if past_the_end:
+                out.line(f"{out.inject(next)}({name}, None)")
         return name
+
+
+def _stand_at(iterator: Any, sequence: Any, place: int, ended: bool) -> None:
+    """Let an iterator ask for a place next, or for none; the changes of a list may be made after this."""
+    if type(iterator) not in _INDEXED:
+        for _ in range(place + ended):
+            next(iterator, None)
+    elif ended:
+        iterator.__setstate__(len(sequence))
+        next(iterator, None)
+    else:
+        with _long_enough(sequence, place):  # Python would move it to the end that there is
+            iterator.__setstate__(place)
+
+
+_INDEXED: tuple[type, ...] = (type(iter([])), type(iter(())))
+
+
+@contextmanager
+def _long_enough(sequence: Any, length: int) -> Iterator[None]:
+    """Let a list have at least as many elements in the block."""
+    absent = length - len(sequence)
+    if absent > 0:
+        list.extend(sequence, [None] * absent)
+    try:
+        yield
+    finally:
+        if absent > 0:
+            list.__delitem__(sequence, slice(-absent, None))
 
 
 class ReversedIterator(SequenceIterator):
@@ -268,13 +299,9 @@ class ReversedIterator(SequenceIterator):
 
 def _reversed_from(sequence: Any, place: int) -> object:
     """Return a reversed iterator that asks for a place next, which a list that became shorter may not have."""
-    absent = place + 1 - len(sequence)
-    if absent > 0:  # Python would move it to the end that there is
-        list.extend(sequence, [None] * absent)
-    iterator: Any = reversed(sequence)
-    iterator.__setstate__(place)
-    if absent > 0:
-        list.__delitem__(sequence, slice(-absent, None))
+    with _long_enough(sequence, place + 1):  # Python would move it to the end that there is
+        iterator: Any = reversed(sequence)
+        iterator.__setstate__(place)
     return iterator
 
 
