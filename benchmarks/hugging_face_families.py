@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from hugging_face_inputs import floats, ones, whole
+from hugging_face_inputs import floats, images, ones, whole
 
 Overrides = dict[str, Any]
 
@@ -24,6 +24,8 @@ GEMMA: Overrides = {
     "num_hidden_layers": 4, "num_kv_shared_layers": 2, "intermediate_size": 64,
     "activation_sparsity_pattern": [0.0] * 4, "layer_types": ["sliding_attention", "full_attention"] * 2,
 }  # fmt: skip
+ROPE = {"rope_type": "default", "rope_theta": 10000.0}
+EACH_KIND = {"rope_parameters": {"full_attention": ROPE, "sliding_attention": ROPE}}
 MADE_WITH: dict[str, Overrides] = {}  # what the default configuration itself cannot be made without
 SETTINGS: dict[str, Overrides] = {
     "deepseek_v2": {"num_experts_per_tok": 2, "topk_group": None, "n_group": None}, "esm": {"vocab_size": 40},
@@ -40,7 +42,6 @@ SETTINGS: dict[str, Overrides] = {
     "granite_speech5_encoder": {"context_size": 16},
     "glm5_next": {"text_config": {"index_kpool": 2}}, "glm5_next_text": {"index_kpool": 2},
     "granitemoehybrid": {"layer_types": TWO_KINDS}, "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
-    "granite4_vision": {"deepstack_layer_map": [[1, 0]], "spatial_target_layers": [1]},
     "molmo2": {"adapter_config": {"vision_feature_layer": [1, 0]}}, "molmo2_adapter": {"vision_feature_layer": [1, 0]},
     "gemma3n": {"text_config": GEMMA}, "gemma3n_text": GEMMA,
     "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0}},
@@ -68,8 +69,25 @@ SETTINGS: dict[str, Overrides] = {
     "t5gemma2_text": {"dropout_rate": 0.0}, "rag": {"n_docs": 2},
     "step3p7": {"text_config": {"sliding_window": 4}},
     "gemma4_unified_assistant": {"text_config": {"num_kv_shared_layers": 2}},
-    "tvp": {"visual_prompter_apply": "replace", "max_img_size": 32, "visual_prompt_size": 4},
     "inkling_vision": {"patch_size": 8, "hidden_size": 32}, "inkling_mm_model": {"vision_config": {"patch_size": 8}},
+    "granite4_vision": {
+        "deepstack_layer_map": [[1, 0]], "spatial_target_layers": [1], "downsample_rate": "1/2",
+        "vision_config": {"hidden_size": 64},
+    },
+    "cohere_compass": {"text_config": EACH_KIND}, "cohere_compass_text": EACH_KIND,
+    "dots3_note": {
+        "vision_config": {"pyramid_num_routed": [-1, 4]}, "audio_config": {"adapter_input_size": 32}
+    },
+    "dots3_note_vision_encoder": {"pyramid_num_routed": [-1, 4]},
+    "tvp": {"max_img_size": 64, "visual_prompt_size": 4},
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "clip_qkv": 8.0}},
+    "deepseek_ocr2_vision": {"sam_config": {"output_channels": 16, "downsample_channels": [16, 32]}},
+    "clap": {"audio_config": {"hidden_size": 64}}, "clvp": {"decoder_config": {"feature_size": 80}},
+    "ernie4_5_vl_moe": {"text_config": {"moe_k": 2}}, "ernie4_5_vl_moe_text": {"moe_k": 2},
+    "longcat_flash": {"head_dim": 8}, "llama4_vision_model": {"intermediate_size": 128},
+    "mllama_vision_model": {"intermediate_layers_indices": [0, 1]}, "janus_vqgan": {"num_patches": 2},
+    "moonshine_streaming": {"num_key_value_heads": 2}, "nemotron_h_omni": {"text_config": {"n_groups": 2}},
+    "chmv2": {"backbone_config": {"return_class_token": True}},
     "nemotron_h": {"n_groups": 2}, "blip-2": {"image_token_index": 100},
     "instructblip": {"image_token_index": 100}, "instructblipvideo": {"video_token_index": 100},
 }  # fmt: skip
@@ -185,7 +203,7 @@ INPUTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "paddleocr_vl_vision": lambda config: {
         "pixel_values": floats(1, 16, 3, config.patch_size, config.patch_size), "grid_thw": torch.tensor([[1, 4, 4]])
     },
-    "inkling_audio": lambda config: {"audio_input_ids": whole(2, 8, below=50)},
+    "inkling_audio": lambda config: {"audio_input_ids": whole(8, 80, below=50)},
     "phi4_multimodal_audio": lambda config: {"hidden_states": floats(2, 64, config.input_size),
                                              "mask": ones(2, 64).bool()},
     "clap": lambda config: {"input_ids": whole(2, 8), "input_features": floats(2, 1, 64, 64)},
@@ -202,18 +220,30 @@ INPUTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     },
     "depth_pro": lambda config: {"pixel_values": floats(1, 3, 128, 128)},
     "pi0": lambda config: {"input_ids": whole(2, 8), "action_embeds": floats(2, 4, 32)},
+    "jev": lambda config: {
+        "input_ids": whole(1, 8), "marks": torch.tensor([[2, 5]]), "num_options": torch.tensor([[3, 2]]),
+        "question_type_ids": torch.tensor([[0, 0]]),
+    },
+    "tvp": lambda config: {"input_ids": whole(1, 8), "pixel_values": floats(1, 2, 3, 64, 64)},
+    "muse_spark_audio": lambda config: {"input_values": floats(2, 960)},
+    "molmo2_vision": lambda config: {"pixel_values": floats(2, 4, 3 * config.patch_size**2)},
+    "omdet-turbo": lambda config: {
+        "pixel_values": images(config, 1), "classes_input_ids": whole(2, 8), "classes_attention_mask": ones(2, 8),
+        "tasks_input_ids": whole(1, 8), "tasks_attention_mask": ones(1, 8), "classes_structure": torch.tensor([2]),
+    },
     "siglip2": flat_patches, "siglip2_vision_model": flat_patches, "rag": found_texts,
     "qwen2_5_omni_audio_encoder": chunks, "qwen3_omni_moe_audio_encoder": chunks,
     "speech-encoder-decoder": lambda config: {"inputs": floats(2, 4000), "decoder_input_ids": whole(2, 5)},
     "seggpt": lambda config: {
-        name: floats(1, 3, 32, 16) for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
+        name: floats(1, 3, 16, 16) for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
     },
     "timesfm2_5": lambda config: {"past_values": floats(2, config.context_length)},
     "unlimited_ocr_vision_encoder": lambda config: {"patch_embeds": floats(1, 16, config.hidden_size)},
     "florence_vision": lambda config: {"hidden_states": floats(1, 3, 64, 64)},
     "glm_image_vqmodel": lambda config: {"hidden_states": floats(1, config.embed_dim, 4, 4)},
     "dots3_note_audio_encoder": lambda config: {
-        "input_features": floats(2, config.num_mel_bins, 32), "chunk_sample_lengths": torch.tensor([5120, 2560])
+        "input_features": floats(2, getattr(config, "feature_size", 128), 32),
+        "chunk_sample_lengths": torch.tensor([5120, 2560]),
     },
     "qwen2_5_omni_bigvgan": lambda config: {"mel_spectrogram": floats(1, config.mel_dim, 8)},
     "gemma3n_audio": lambda config: {

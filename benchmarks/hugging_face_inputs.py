@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
 
 LENGTH = 8  # of token sequences
 BINS = ("num_mel_bins", "input_feat_per_channel", "num_mel_bands", "input_dim", "feature_size", "model_in_dim")
@@ -144,7 +143,7 @@ def argument_sets(model: torch.nn.Module, config: Any) -> Iterator[Arguments]:
 
     if any(grid in parameters for grid in GRIDS) and "input_ids" not in parameters:
         yield from patches(model, config, parameters)
-    if isinstance(model, PreTrainedModel):
+    if hasattr(model, "base_model"):
         yield from with_words_for_image(model, config, parameters)
     if main in found and main != "input_ids":
         yield pick(main, *decoder)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from transformers.configuration_utils import PretrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
 Settings = dict[str, Any]
 WORDS = 128
@@ -62,7 +63,7 @@ def settings_of(default: PretrainedConfig, shrink: Callable[[str, Any], Any]) ->
     """Return what to give the class of `default`, sub-configurations as dictionaries, to have the same but smaller."""
     found: Settings = {}
     accepted = inspect.signature(type(default).__init__).parameters
-    layers = getattr(default, "num_hidden_layers", None)
+    layers = None if hasattr(default, "depths") else getattr(default, "num_hidden_layers", None)
     fewer = shrink("num_hidden_layers", layers)
     for name, value in vars(default).items():
         if name.startswith("_") or name == "chunk_size_feed_forward":
@@ -70,7 +71,7 @@ def settings_of(default: PretrainedConfig, shrink: Callable[[str, Any], Any]) ->
         if isinstance(value, PretrainedConfig) and value.model_type in STAND_INS:
             found[name] = STAND_INS[value.model_type] | {"out_features": _stages_of(value)}
         elif isinstance(value, PretrainedConfig):
-            found[name] = {"model_type": value.model_type} | _unlike_default(value) | settings_of(value, shrink)
+            found[name] = {"model_type": _type_name(value)} | _unlike_default(value) | settings_of(value, shrink)
             found[name] |= _stages(value)
         elif name in accepted:
             smaller = shrink(name, _of_layers(value, layers, fewer))
@@ -79,13 +80,23 @@ def settings_of(default: PretrainedConfig, shrink: Callable[[str, Any], Any]) ->
     return found
 
 
+def _type_name(part: PretrainedConfig) -> str:
+    """Return the name by which a configuration is found, where it calls itself by another (donut_swin)."""
+    if part.model_type in CONFIG_MAPPING:
+        return part.model_type
+    named = (name for name, place in CONFIG_MAPPING_NAMES.items() if place == type(part).__name__)
+    return next(named, part.model_type)
+
+
 def _unlike_default(part: PretrainedConfig) -> Settings:
     """Return the settings that the whole gives to a part of it, which the part's class would not have of itself."""
     plain = vars(type(part)())
+    layers = getattr(part, "num_hidden_layers", None)
     accepted = set(inspect.signature(type(part).__init__).parameters) - {"id2label", "label2id", "dtype"}
     return {
         name: value for name, value in vars(part).items()
         if name in accepted and isinstance(value, KEPT) and name in plain and plain[name] != value
+        and not (isinstance(value, list | tuple) and len(value) == layers)
     }  # fmt: skip
 
 
@@ -157,7 +168,7 @@ def add_sections(settings: Settings, config: Any) -> None:
     partial = turns.get("partial_rotary_factor") or getattr(config, "partial_rotary_factor", None) or 1
     half = int(width * partial) // 2
     turns = {"rope_type": "default", "rope_theta": 10000.0} | turns
-    settings["rope_parameters"] = turns | {"mrope_section": _shares(turns.get("mrope_section") or (2, 3, 3), half)}
+    settings["rope_parameters"] = turns | {"mrope_section": _shares(turns.get("mrope_section") or (3, 3, 2), half)}
 
 
 def merged(settings: Settings, others: Settings) -> Settings:

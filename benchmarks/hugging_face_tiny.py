@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hugging_face_timm  # noqa: F401 -- before the parts of transformers that import torchvision
 import torch
 import transformers
 from hugging_face_families import INPUTS, MADE_WITH, SETTINGS
@@ -22,6 +23,8 @@ from transformers.configuration_utils import PretrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
+NO_CLASS = "no class takes this configuration"
+NO_FORWARD = "has no forward, it only generates"
 LARGEST = 50_000_000  # parameters
 NOT_MODELS = re.compile(
     "(configuration|convert|processing|tokenization|modular|feature_extraction|image_proc|video_proc|"
@@ -92,6 +95,8 @@ def cases(name: str, head: str | None = None) -> Iterator[Case | str]:
         except Exception as error:
             yield f"{recipe.__name__}: {type(error).__name__}: {error}"
             continue
+        if not chosen:
+            yield NO_CLASS
         for entry in chosen:
             yield from _cases_of(name, entry, kind, settings, recipe.__name__)
 
@@ -127,6 +132,9 @@ def _cases_of(name: str, entry: type, kind: type, settings: Settings, recipe: st
         model = entry(kind(**settings)).eval()
         return Encoding(model) if entry.forward is torch.nn.Module.forward and hasattr(model, "encode") else model
 
+    if entry.forward is torch.nn.Module.forward and not hasattr(entry, "encode"):
+        yield f"{entry.__name__} {NO_FORWARD}"
+        return
     try:
         config = kind(**settings)
         size = count(entry, config)
