@@ -225,6 +225,7 @@ INPUTS: dict[str, Callable[[Any], dict[str, Any]]] = {
         "question_type_ids": torch.tensor([[0, 0]]),
     },
     "tvp": lambda config: {"input_ids": whole(1, 8), "pixel_values": floats(1, 2, 3, 64, 64)},
+    "emu3_vqgan": lambda config: {"pixel_values": floats(1, 3, 32, 32), "image_sizes": torch.tensor([[32, 32]])},
     "muse_spark_audio": lambda config: {"input_values": floats(2, 960)},
     "molmo2_vision": lambda config: {"pixel_values": floats(2, 4, 3 * config.patch_size**2)},
     "omdet-turbo": lambda config: {

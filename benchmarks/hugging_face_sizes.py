@@ -63,7 +63,8 @@ def settings_of(default: PretrainedConfig, shrink: Callable[[str, Any], Any]) ->
     """Return what to give the class of `default`, sub-configurations as dictionaries, to have the same but smaller."""
     found: Settings = {}
     accepted = inspect.signature(type(default).__init__).parameters
-    layers = None if hasattr(default, "depths") else getattr(default, "num_hidden_layers", None)
+    derived = hasattr(default, "depths") and "num_hidden_layers" not in accepted  # the number of stages, then
+    layers = None if derived else getattr(default, "num_hidden_layers", None)
     fewer = shrink("num_hidden_layers", layers)
     for name, value in vars(default).items():
         if name.startswith("_") or name == "chunk_size_feed_forward":
