@@ -84,6 +84,7 @@ SETTINGS: dict[str, Overrides] = {
     "deepseek_ocr2_vision": {"sam_config": {"output_channels": 16, "downsample_channels": [16, 32]}},
     "clap": {"audio_config": {"hidden_size": 64}}, "clvp": {"decoder_config": {"feature_size": 80}},
     "ernie4_5_vl_moe": {"text_config": {"moe_k": 2}}, "ernie4_5_vl_moe_text": {"moe_k": 2},
+    "xmod": {"default_language": "en_XX"},
     "longcat_flash": {"head_dim": 8}, "llama4_vision_model": {"intermediate_size": 128},
     "mllama_vision_model": {"intermediate_layers_indices": [0, 1]}, "janus_vqgan": {"num_patches": 2},
     "moonshine_streaming": {"num_key_value_heads": 2}, "nemotron_h_omni": {"text_config": {"n_groups": 2}},
@@ -226,6 +227,13 @@ INPUTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     },
     "tvp": lambda config: {"input_ids": whole(1, 8), "pixel_values": floats(1, 2, 3, 64, 64)},
     "emu3_vqgan": lambda config: {"pixel_values": floats(1, 3, 32, 32), "image_sizes": torch.tensor([[32, 32]])},
+    "video_llama_3_vision": lambda config: {
+        "pixel_values": floats(16, 3 * config.patch_size**2), "grid_thw": torch.tensor([[1, 4, 4]]),
+        "merge_sizes": torch.tensor([1]),
+    },
+    "videomt": lambda config: {"pixel_values_videos": images(config)[None]},
+    "videoprism": lambda config: {"input_ids": whole(1, 8), "pixel_values_videos": images(config)[None]},
+    "videoprism_vision_model": lambda config: {"pixel_values_videos": images(config)[None]},
     "muse_spark_audio": lambda config: {"input_values": floats(2, 960)},
     "molmo2_vision": lambda config: {"pixel_values": floats(2, 4, 3 * config.patch_size**2)},
     "omdet-turbo": lambda config: {
@@ -239,7 +247,7 @@ INPUTS: dict[str, Callable[[Any], dict[str, Any]]] = {
         name: floats(1, 3, 16, 16) for name in ("pixel_values", "prompt_pixel_values", "prompt_masks")
     },
     "timesfm2_5": lambda config: {"past_values": floats(2, config.context_length)},
-    "unlimited_ocr_vision_encoder": lambda config: {"patch_embeds": floats(1, 16, config.hidden_size)},
+    "unlimited_ocr_vision_encoder": lambda config: {"patch_embeds": floats(1, config.hidden_size, 4, 4)},
     "florence_vision": lambda config: {"hidden_states": floats(1, 3, 64, 64)},
     "glm_image_vqmodel": lambda config: {"hidden_states": floats(1, config.embed_dim, 4, 4)},
     "dots3_note_audio_encoder": lambda config: {
