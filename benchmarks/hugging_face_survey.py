@@ -15,6 +15,7 @@ equal call; the same for stock; CPU seconds of the first calls. Below a family: 
 import argparse
 import json
 import os
+import re
 import resource
 import signal
 import statistics
@@ -35,12 +36,13 @@ from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, RanE
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from hugging_face_tiny import Case, cases
+from hugging_face_tiny import NO_CLASS, NO_FORWARD, Case, cases
 
 from support.programs import compiled
 
 Row = dict[str, Any]
 MEMORY = 10 << 30
+PARENTS = ("bert", "clip", "llama", "swin", "whisper")
 PATIENCE = 75  # seconds for one family
 
 
@@ -150,13 +152,15 @@ def stock(case: Case, answers: dict[str, list[Any]], train: bool) -> Row:
 def survey(name: str, head: str | None, train: bool) -> Row:
     """Return the row of one family: the first way of making it small that runs in eager."""
     reasons: list[str] = []
+    make, model = None, torch.nn.Module()
     with torch.set_grad_enabled(train):
         for case in cases(name, head):
             if isinstance(case, str):
                 reasons.append(case)
                 continue
             try:
-                model = case.make().train(train)
+                if case.make is not make:  # the same model serves until a call has gone through
+                    make, model = case.make, case.make().train(train)
                 expected = [call(case, model, model, train)[0] for _ in range(2)]
             except Exception as error:
                 reasons.append(f"{case.recipe} {','.join(case.inputs())}: {type(error).__name__}: {error}")
@@ -211,6 +215,20 @@ def show(name: str, row: Row, verbose: bool) -> None:
         print(f"    {note}", flush=True)
 
 
+def reason(row: Row) -> str:
+    """Return why a family has no row of its own, in few words."""
+    if "died" in row:
+        return "ended by its limits"
+    reasons = row["skipped"]
+    if all(NO_CLASS in reason for reason in reasons):
+        return "no model: " + NO_CLASS
+    if any(NO_FORWARD in reason for reason in reasons):
+        return "no model: it " + NO_FORWARD
+    if all(re.search("ImportError|ModuleNotFoundError", reason) for reason in reasons):
+        return "needs a package that is not installed"
+    return "too large" if all("M parameters" in reason for reason in reasons) else "no way to make or to call it found"
+
+
 def worse(row: Row) -> bool:
     """Return whether plumbline makes more graphs, breaks or eager functions than stock."""
     mine, theirs = row["ours"], row["stock"]
@@ -248,6 +266,8 @@ def summary(rows: dict[str, Row]) -> None:
         }
     )
     print("\n" + "\n".join(f"{what:<34} {number}" for what, number in tally.items()))
+    for why, number in Counter(reason(row) for row in rows.values() if "ours" not in row).most_common():
+        print(f"not run, {why:<52} {number}")
     print("worse than stock:", " ".join(name for name, row in ran.items() if worse(row)))
     ratios = [r["ours"]["seconds"] / r["stock"]["seconds"] for r in good.values() if "raised" not in r["stock"]]
     if ratios:
@@ -269,6 +289,8 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     for compiler in (compiled, lambda f: torch.compile(f, backend="eager")):
         compiler(lambda x: torch.relu(x) + 1)(torch.ones(2))
+    for name in PARENTS:  # what nearly every family imports is imported once, not in each child
+        next(cases(name))
     names = options.families or list(CONFIG_MAPPING_NAMES)
     names = names[names.index(options.after) + 1 :] if options.after else names
     kept = Path(options.rows) if options.rows else None
