@@ -60,7 +60,7 @@ class SizeValue(Value):
         if operands is None or (record.symbol in "&|^" and float in (left.python_type(), right.python_type())):
             return None
         if record.symbol == "**" and not (isinstance(right, Constant) and _is_small_power(left, right.value)):
-            return None  # torch's whole numbers end somewhere, Python's do not
+            return ctx.graph.computed_number(operator.pow, operands)  # torch's whole numbers end, Python's do not
         return calculate(ctx, record.function, *operands)
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
@@ -133,11 +133,16 @@ def calculate(
     if it is another than on symbols.
     """
     possible = _DOMAINS.get(function)
-    if possible is None or possible(*operands):
+    of_floats = any(isinstance(operand, torch.SymFloat) for operand in operands)
+    if (possible is None or possible(*operands)) and not (of_floats and function in _FIXING_FLOATS):
         try:
             return ctx.known(function(*operands))
         except Exception:  # Python has the last word on the numbers themselves
             pass
+    if of_floats:
+        number = ctx.graph.computed_number(plain or function, operands)
+        if number is not None:
+            return number
     return fold(ctx, plain or function, *(fixed(operand) for operand in operands))
 
 
@@ -177,6 +182,7 @@ def _raises(base: Any, exponent: Any) -> bool:
 LARGE = 1e150  # products of smaller floats are finite
 _HIGHEST_POWER = 8
 _FIXING = ("@", "<<", ">>")
+_FIXING_FLOATS = (abs, operator.abs)  # torch's symbols answer them by the number of now
 # What Python gives for some numbers only, and raises or gives a number of another kind for others.
 _DOMAINS: dict[Callable[..., Any], Callable[..., bool]] = {
     operator.truediv: _divides,

@@ -124,6 +124,29 @@ class Item(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class NumberAtEntry(Source):
+    """What a pure function gives for numbers of one input: `function(...)`; arguments: text with {1} for the input."""
+
+    of: Source
+    function: Callable[..., object]
+    arguments: str
+    __hash__ = Source.__hash__
+
+    def base(self) -> Source:
+        """Return the input."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return the call."""
+        return f"{inject(self.function)}({self.arguments.format('', base)})"
+
+    def words(self) -> str:
+        """Return the call as a person would write it."""
+        name = getattr(self.function, "__name__", str(self.function))
+        return f"{name}({self.arguments.format('', self.of.words())})"
+
+
+@dataclass(frozen=True, slots=True)
 class SetOrder(Source):
     """The members of a set in their order: `tuple(of)`."""
 

@@ -477,6 +477,13 @@ class GraphInProgress(ABC):
         """Return the number in a tensor of one element, computed at entry, as one that may vary; None: it cannot be."""
 
     @abstractmethod
+    def computed_number(self, function: Callable[..., object], operands: Sequence[object]) -> Value | None:
+        """Return a float that a pure function gives, computed at entry, as one that may vary; None: it cannot be.
+
+        operands: numbers and torch's symbols.
+        """
+
+    @abstractmethod
     def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
         """Return the tensor of a number that is drawn before the graph runs; None where none can be.
 

@@ -400,6 +400,13 @@ class GraphBuilder(GraphInProgress):
             return self.open_up(number, source)
         return self.ctx.wrap(number, source)
 
+    def computed_number(self, function: Callable[..., object], operands: Sequence[object]) -> Value | None:
+        """Return a float that a pure function gives for numbers that vary; see GraphInProgress."""
+        found = self.sizes.computed(function, operands)
+        if found is None:
+            return None
+        return self.open_up(*found) if self.sizes.can_be_open(found[0]) else self.ctx.wrap(*found)
+
     def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
         """Return the tensor of a number that is drawn before the graph runs; see CaptureContext."""
         if self.is_dry or self.attempt.graph_free or len(self.levels) > 1:

@@ -1,5 +1,6 @@
 """Sizes and whole numbers that are symbols: where each comes from, its node in the graph, the guards it needs."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from ...graph.size_nodes import node_of_size
 from ...values.constant import Constant
 from ...values.guard import Guard, GuardKind
 from ...values.scalar import LARGE, SizeValue
-from ...values.source import Argument, Source
+from ...values.source import Argument, NumberAtEntry, Source
 from ...values.value import Value
 from .machine_numbers import LARGEST_NUMBER, fits_in_64_bits
 from .size_marks import size_marks
@@ -117,6 +118,31 @@ class Sizes:
             self.origins[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value, symbol)
             self.numbers[source] = size_value(symbol)
         return self.numbers[source]
+
+    def computed(self, function: Callable[..., object], operands: Sequence[Any]) -> tuple[float, NumberAtEntry] | None:
+        """Return what a pure function gives for the numbers of now, and where that is found at entry.
+
+        None unless it gives a number that is a float, for numbers of one input.
+        """
+        texts, sources, numbers = list[str](), dict[Source, None](), list[Any]()
+        for operand in operands:
+            if isinstance(operand, torch.SymInt | torch.SymFloat):
+                text, found = self.text(size_expression(operand))
+                texts.append(f"float({text})" if isinstance(operand, torch.SymFloat) else text)
+                sources |= dict.fromkeys(found)
+                numbers.append(hint_value(operand))
+            else:
+                texts.append(repr(operand))
+                numbers.append(operand)
+        if len(sources) != 1 or not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+            return None
+        try:
+            result = function(*numbers)
+        except Exception:  # the program raises it, where it makes the call
+            return None
+        if type(result) is not float or math.isnan(result):
+            return None
+        return result, NumberAtEntry(next(iter(sources)), function, ", ".join(texts))
 
     def _symbol_node(self, origin: SymbolOrigin) -> fx.Node:
         """Return the node that gives a symbol: the size of an input, or an input of its own."""

@@ -1,6 +1,7 @@
 """Calls and subscripts that keep symbolic numbers symbolic; what is not here fixes them to what they are now."""
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -30,21 +31,27 @@ _KEPT: dict[Callable[..., object], Callable[..., object]] = {
 }
 
 
+_OF_MATH = tuple(vars(math)[name] for name in dir(math) if callable(vars(math)[name]) and not name.startswith("_"))
+
+
 def size_call(ctx: CaptureContext, function: Callable[..., object], args: Arguments) -> Value | None:
     """Return a pure function of symbolic numbers as a symbolic number, None where it has no such form."""
     values = [ctx.realize(arg) for arg in args]
-    twin = _KEPT.get(function)
-    if twin is None or not any(isinstance(value, SizeValue) for value in values):
+    if not any(isinstance(value, SizeValue) for value in values):
         return None
     if any(isinstance(value, SizeValue) and value.kind is bool for value in values):
-        return None
-    if function is round and len(values) != 1:
         return None
     operands = [_operand(value) for value in values]
     if any(operand is None for operand in operands):
         return None
+    twin = _KEPT.get(function)
+    if twin is None:
+        return ctx.graph.computed_number(function, operands) if function in _OF_MATH else None
+    if function is round and len(values) != 1:
+        return ctx.graph.computed_number(function, operands)
     if function is divmod and not divides_wholly(*operands):
-        return None
+        parts = [ctx.graph.computed_number(one, operands) for one in (operator.floordiv, operator.mod)]
+        return TupleValue([part for part in parts if part is not None]) if None not in parts else None
     return calculate(ctx, twin, *operands, plain=function)
 
 
