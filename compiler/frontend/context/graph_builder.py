@@ -405,7 +405,9 @@ class GraphBuilder(GraphInProgress):
         found = self.sizes.computed(function, operands)
         if found is None:
             return None
-        return self.open_up(*found) if self.sizes.can_be_open(found[0]) else self.ctx.wrap(*found)
+        number, source = found
+        self.ctx.guards.add(source, GuardKind.TYPE, float)  # `2 ** n` is a whole number for some
+        return self.open_up(number, source) if self.sizes.can_be_open(number) else self.ctx.wrap(number, source)
 
     def draw(self, generator: Value, draw: object, sample: torch.Tensor, words: str) -> Value | None:
         """Return the tensor of a number that is drawn before the graph runs; see CaptureContext."""
