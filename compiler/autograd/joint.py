@@ -31,7 +31,7 @@ from ..base.torch_facts import (
     running_gradient_number,
 )
 from ..graph.aliasing import argument, memory_root
-from ..graph.effects.kept_generators import demand_untouched_generator, watched_generator
+from ..graph.effects.shared_generator import demand_untouched_generator, watched_generator
 from ..graph.effects.undo import WARNED
 from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret

@@ -15,7 +15,7 @@ from ..base.events import (
 from ..base.noted_warnings import noted_warnings
 from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
-from ..graph.effects.kept_generators import kept_generators
+from ..graph.effects.shared_generator import kept_generators
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import (

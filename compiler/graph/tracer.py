@@ -28,8 +28,8 @@ from ..base.torch_facts import (
     lazy_module,
     running_gradient_number,
 )
-from .effects.kept_generators import demand_untouched_generator, watched_generator
 from .effects.kernel_refusals import demand_kernel, has_kernels_to_ask
+from .effects.shared_generator import demand_untouched_generator, watched_generator
 from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE

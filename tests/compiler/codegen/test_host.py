@@ -10,7 +10,7 @@ from plumbline.compiler.base.events import FellBack, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.codegen.host import write_host
 from plumbline.compiler.codegen.host_call import HostProgram
-from plumbline.compiler.graph.effects.kept_generators import watched_generator
+from plumbline.compiler.graph.effects.shared_generator import watched_generator
 from plumbline.compiler.graph.tracer import AtenRecorder, trace
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph

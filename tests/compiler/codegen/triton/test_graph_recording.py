@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from plumbline.compiler.base.events import FellBack, GraphRecorded, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.codegen.triton.graph_recording import reasons_against
-from plumbline.compiler.graph.effects.kept_generators import watched_generator
+from plumbline.compiler.graph.effects.shared_generator import watched_generator
 from plumbline.compiler.graph.tracer import AtenRecorder, trace
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph

@@ -32,8 +32,9 @@ def test_draws_and_failures_are_noted_in_order() -> None:
     with mode:
         torch.index_select(fake, 0, torch.zeros(1, dtype=torch.int64))
         torch.nn.functional.dropout(fake, 0.5)
-    assert [bool(event.draws) for event in log.events] == [False, True]
-    assert log.events[0].may_fail
+    told = [event for event in log.events if event.draws or event.may_fail]  # others write to what is made here
+    assert [bool(event.draws) for event in told] == [False, True]
+    assert told[0].may_fail
 
 
 def test_what_a_call_is_made_of_inside_the_mode_is_not_noted() -> None:

@@ -9,7 +9,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.errors import Unsupported
-from plumbline.compiler.graph.effects.kept_generators import (
+from plumbline.compiler.graph.effects.shared_generator import (
     demand_untouched_generator,
     kept_generators,
     watched_generator,
