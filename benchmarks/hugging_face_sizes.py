@@ -134,8 +134,15 @@ def _is_numbers(value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(type(item) is int for item in value)
 
 
+def _is_of_words(name: str) -> bool:
+    return bool(WORD_COUNTS.fullmatch(name) or WORD_IDS.fullmatch(name))
+
+
 def _word(name: str, value: int) -> int:
-    return value if value < WORDS else WORDS - 28 + sum(map(ord, name)) % 28
+    """Return how many words there are, or one of them: another one for each name."""
+    if value < WORDS or WORD_COUNTS.fullmatch(name):
+        return min(value, WORDS)
+    return WORDS - 28 + sum(map(ord, name)) % 28
 
 
 def _rope(value: Any, half: int) -> Any:
@@ -195,9 +202,7 @@ def fixed(name: str, value: Any) -> Any:
         return type(value)(max(16, item * 16 // min(value)) for item in value)
     if type(value) is not int or value <= 1:
         return value
-    if WORD_COUNTS.fullmatch(name):
-        return min(value, WORDS)
-    if WORD_IDS.fullmatch(name):
+    if _is_of_words(name):
         return _word(name, value)
     if name in FIXED:
         return min(value, FIXED[name])
@@ -234,9 +239,7 @@ def scaled(name: str, value: Any) -> Any:
         return type(value)(item // 8 if item % 8 == 0 else item for item in value)
     if type(value) is not int or value <= 1:
         return value
-    if WORD_COUNTS.fullmatch(name):
-        return min(value, WORDS)
-    if WORD_IDS.fullmatch(name):
+    if _is_of_words(name):
         return _word(name, value)
     rules = ((LAYERS, 2), (EXPERTS, 4), (POSITIONS, 64))
     for pattern, small in rules:
@@ -255,9 +258,7 @@ def short(name: str, value: Any) -> Any:
         return type(value)(min(item, 2) for item in value)
     if type(value) is not int or value <= 1:
         return value
-    if WORD_COUNTS.fullmatch(name):
-        return min(value, WORDS)
-    if WORD_IDS.fullmatch(name):
+    if _is_of_words(name):
         return _word(name, value)
     return min(value, 2) if LAYERS.fullmatch(name) else value
 

@@ -193,7 +193,7 @@ def _judged(
 
 
 _STARTING, _EACH_OPERATOR = {"plumbline": 10.0}, 0.05
-"""Seconds that a graph which returns takes at most: many times what it takes on a machine that does little else."""
+"""Seconds that a graph which returns takes at most: several times what it takes on a machine that does little else."""
 
 
 def _limit(options: MinifyOptions, compiler: str, operators: int, *, hangs: bool) -> float:
