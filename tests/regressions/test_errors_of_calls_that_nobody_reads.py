@@ -94,3 +94,30 @@ def test_an_unread_batch_norm_without_channels(shape, training):
     with pytest.raises(eagers.type) as ours:
         plumbline.compile(program, backend="aot_eager")(torch.ones(shape))
     assert str(ours.value) == str(eagers.value)
+
+
+VARYING: dict[str, Callable[[torch.Tensor, float], object]] = {
+    "softshrink": functional.softshrink,  # takes no negative number at all
+    "end of a range": lambda x, n: torch.linspace(0, n, 3),
+    "end of a range of another dtype": lambda x, n: torch.logspace(n, 0, 3, dtype=torch.half),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", VARYING)
+def test_a_number_that_varies_until_eager_refuses_it(name: str, backend: str) -> None:
+    def program(x: torch.Tensor, n: float) -> torch.Tensor:
+        VARYING[name](x, n)
+        return x + 1
+
+    compiled = plumbline.compile(program, backend=backend)
+    x = torch.ones(3)
+    for n in (0.25, 0.5, -0.5, 1e39, -1e39, 0.75):
+        try:
+            expected = program(x, n)
+        except RuntimeError as error:
+            with pytest.raises(RuntimeError) as actual:
+                compiled(x, n)
+            assert str(actual.value) == str(error)
+        else:
+            assert torch.equal(compiled(x, n), expected)

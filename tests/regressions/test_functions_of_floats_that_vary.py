@@ -111,3 +111,39 @@ def test_drawn_expressions(seed):
     expression = made_expression(draw, 3)
     numbers = [draw.choice((draw.uniform(-3, 3), draw.uniform(0, 50), 1.0, 0.0, -0.0, 2.0, 1e-3)) for _ in range(5)]
     graphs_of(lambda x, number: x + expression(number), numbers, "eager")
+
+
+LISTS = {
+    "floats": lambda x, s: torch.tensor([s, 2 * s]),
+    "sizes": lambda x, s: torch.tensor([x.shape[0], x.shape[1]]),
+    "rows": lambda x, s: torch.tensor([(s, 1.0), [2, x.shape[0]]]),
+    "of a dtype": lambda x, s: torch.as_tensor([s, 3.75], dtype=torch.int32),
+    "with a truth": lambda x, s: torch.tensor([x.shape[0], True]),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
+@pytest.mark.parametrize("name", LISTS)
+def test_a_tensor_of_a_list_of_numbers_that_vary(name, backend):
+    compiled = plumbline.compile(LISTS[name], backend=backend)
+    with recording() as events:
+        for size in range(3, 9):
+            x, number = torch.ones(size, size + 1), size / 4
+            actual, expected = compiled(x, number), LISTS[name](x, number)
+            assert actual.dtype == expected.dtype
+            assert torch.equal(actual, expected)
+    assert sum(isinstance(event, Captured) for event in events) == 2
+
+
+@pytest.mark.parametrize("numbers", [lambda n: [[n], 1], lambda n: [n, 2**70], lambda n: [n, None], lambda n: [n, "a"]])
+def test_a_list_that_is_no_tensor(numbers):
+    def program(x):
+        return torch.tensor(numbers(x.shape[0]))
+
+    compiled = plumbline.compile(program, backend="eager")
+    for size in (3, 4, 5):
+        with pytest.raises((ValueError, TypeError, RuntimeError)) as expected:
+            program(torch.ones(size))
+        with pytest.raises(expected.type) as actual:
+            compiled(torch.ones(size))
+        assert str(actual.value) == str(expected.value)

@@ -52,8 +52,9 @@ def demand_fitting_numbers(operator: OpOverload, args: Sequence[object], kwargs:
     if _is_meta(named):
         return
     if name in _RANGES:
-        ends = [named.get("start", 0), named.get("end", 0)]
-        error = _refusal_of_range(name.removeprefix("aten::"), dtype, *map(_known, ends)) if dtype else None
+        dtype = dtype or torch.get_default_dtype()
+        ends = [_known(named.get(end, 0), dtype, name) for end in ("start", "end")]
+        error = _refusal_of_range(name.removeprefix("aten::"), dtype, *ends)
     else:
         argument, ask = _NUMBERS[name]
         number = named.get(argument, 0)
@@ -106,8 +107,9 @@ def _count(name: str, named: Mapping[str, object]) -> int:
     return 1 if all(isinstance(size, int) and size == 1 for size in sizes) else 2
 
 
-def _known(number: object) -> _Number:
-    """Return a number that stands for one of a range's ends; one that varies is not asked for."""
+def _known(number: object, dtype: torch.dtype, name: str) -> _Number:
+    """Return a number that stands for one of a range's ends; `arange` takes any, and tensors are not looked at."""
+    number = 1 if name == "aten::arange" else _beyond_limits(number, dtype)
     return number if isinstance(number, int | float | complex) else 1
 
 

@@ -67,9 +67,9 @@ def _refusal_of_numbers(
         if isinstance(value, torch.SymInt | torch.SymFloat):
             low, high = _numbers_taken(operator, keys, named, place)
             if low is not None and value < low:  # asked, it is a guard of the graph
-                keys = _replaced(keys, place, 2 * low)
+                keys = _replaced(keys, place, 2 * low - 1)
             elif high is not None and value > high:
-                keys = _replaced(keys, place, 2 * high)
+                keys = _replaced(keys, place, 2 * high + 1)
     return _refusal(operator, keys, named)
 
 
@@ -304,8 +304,8 @@ def _key(value: object) -> _Key | None:
 
 _WHOLE = (0, 1, 2, 127, 128, 129, 255, 256, 32767, 32768, 32769, 65504, 65505)
 _FLOAT_LIMITS = [torch.finfo(dtype).max for dtype in (torch.float16, torch.bfloat16, torch.float32)]
-_LIMITS = sorted(  # of the ranges of dtypes
-    {*_WHOLE, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63, *_FLOAT_LIMITS}
+_LIMITS = sorted(  # of the ranges of dtypes; one below 1 stands for all that are not zero, as negative ones may be refused
+    {*_WHOLE, 1e-30, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63, *_FLOAT_LIMITS}
     | {math.nextafter(limit, math.inf) for limit in _FLOAT_LIMITS}
 )
 

@@ -1,6 +1,7 @@
 """Calls into NumPy on known values, which are run now, and the ways between arrays and tensors."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -225,7 +226,43 @@ def _(value: SequenceValue, ctx: CaptureContext, function: object, kwargs: Keywo
     if not kwargs and _are_numbers(ctx, value):
         parts = [ctx.graph.call("call_method", "detach", [part], {}) for part in value.elements(ctx)]
         return ctx.graph.call("call_function", torch.stack, [TupleValue(parts)], {})
+    numbers = _plain_numbers(ctx, value) if kwargs.keys() <= {"dtype"} else None
+    if numbers is not None and any(isinstance(number, SizeValue) for number in numbers):
+        return _stacked(ctx, value, {"dtype": _dtype_of_numbers(ctx, numbers), **kwargs})
     return ctx.graph.call("call_function", function, [value], kwargs)
+
+
+def _plain_numbers(ctx: CaptureContext, value: Value) -> list[SizeValue | Constant] | None:
+    """Return the numbers of a nested list; None if it holds anything else, complex ones too, or is ragged or empty."""
+    value = ctx.realize(value)
+    if isinstance(value, SizeValue):
+        return [value]
+    if isinstance(value, Constant):
+        return [value] if type(value.value) in (int, float, bool) else None
+    rows = [_plain_numbers(ctx, item) for item in value.elements(ctx)] if isinstance(value, SequenceValue) else []
+    if not rows or len({_shape_of_list(ctx, item) for item in value.elements(ctx)}) != 1:
+        return None
+    return None if None in rows else [number for row in rows for number in row or ()]
+
+
+def _shape_of_list(ctx: CaptureContext, value: Value) -> tuple[int, ...]:
+    value = ctx.realize(value)
+    items = value.elements(ctx) if isinstance(value, SequenceValue) else None
+    return () if items is None else (len(items), *(_shape_of_list(ctx, items[0]) if items else ()))
+
+
+def _dtype_of_numbers(ctx: CaptureContext, numbers: Sequence[SizeValue | Constant]) -> Value:
+    kinds = {number.kind if isinstance(number, SizeValue) else type(number.value) for number in numbers}
+    return ctx.known(torch.get_default_dtype() if float in kinds else torch.int64 if int in kinds else torch.bool)
+
+
+def _stacked(ctx: CaptureContext, value: Value, kwargs: Keywords) -> Value:
+    """Return the tensor of a nested list of numbers that vary: `torch.tensor` itself would fix each of them."""
+    value = ctx.realize(value)
+    if isinstance(value, SequenceValue):
+        parts = [_stacked(ctx, item, kwargs) for item in value.elements(ctx)]
+        return ctx.graph.call("call_function", torch.stack, [TupleValue(parts)], {})
+    return ctx.graph.call("call_function", torch.full, [TupleValue([]), value], dict(kwargs))
 
 
 calls(torch.tensor)(_making(torch.tensor))

@@ -78,6 +78,7 @@ def made_by_hand() -> Iterator[object]:
     yield torch.compiler.assume_constant_result(lambda: 1)
     yield importlib.import_module("torch._higher_order_ops.map").map
     yield torch.Tensor.shape.__get__
+    yield Function.apply
     yield random.Random.uniform
     yield mark_static
     yield DynamoConfigPatchProxy.__enter__

@@ -3,6 +3,7 @@
 import itertools
 import random
 import warnings
+import zlib
 
 import pytest
 import torch
@@ -237,7 +238,14 @@ def has_gradients(operator):
     return kind.supports_autograd and torch.float64 in kind.supported_dtypes("cpu")
 
 
-SAMPLED = list(filter(has_gradients, sorted(OPERATORS)[7::30]))
+def tensors_in(results):
+    """Return the tensors of results: written here, as calls of our own packages are not captured."""
+    if isinstance(results, torch.Tensor):
+        return [results]
+    return [tensor for each in results for tensor in tensors_in(each)] if isinstance(results, (tuple, list)) else []
+
+
+SAMPLED = [name for name in sorted(OPERATORS) if zlib.crc32(name.encode()) % 30 == 7 and has_gradients(name)]
 
 
 @pytest.mark.parametrize("operator", SAMPLED)
@@ -248,7 +256,7 @@ def test_results_of_sampled_operators_are_cut_as_a_new_trace_would_be(operator):
     leaves = [each for each in tensors_of(inputs) if each.requires_grad]
 
     def read_twice(rows):
-        results = [each for each in tensors_of(program(rows)) if each.requires_grad]
+        results = [each for each in tensors_in(program(rows)) if each.requires_grad]
         return [part for each in results for part in (each, each.abs().sum(), each * 2)]
 
     account, draw = CutAccount(), random.Random(operator)
