@@ -304,7 +304,7 @@ def _key(value: object) -> _Key | None:
 
 _WHOLE = (0, 1, 2, 127, 128, 129, 255, 256, 32767, 32768, 32769, 65504, 65505)
 _FLOAT_LIMITS = [torch.finfo(dtype).max for dtype in (torch.float16, torch.bfloat16, torch.float32)]
-_LIMITS = sorted(  # of the ranges of dtypes; one below 1 stands for all that are not zero, as negative ones may be refused
+_LIMITS = sorted(  # of the ranges of dtypes; and one below 1, which is not zero: negative ones may be refused
     {*_WHOLE, 1e-30, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63, *_FLOAT_LIMITS}
     | {math.nextafter(limit, math.inf) for limit in _FLOAT_LIMITS}
 )

@@ -239,9 +239,10 @@ def _plain_numbers(ctx: CaptureContext, value: Value) -> list[SizeValue | Consta
         return [value]
     if isinstance(value, Constant):
         return [value] if type(value.value) in (int, float, bool) else None
-    rows = [_plain_numbers(ctx, item) for item in value.elements(ctx)] if isinstance(value, SequenceValue) else []
-    if not rows or len({_shape_of_list(ctx, item) for item in value.elements(ctx)}) != 1:
+    items = value.elements(ctx) if isinstance(value, SequenceValue) else []
+    if len({_shape_of_list(ctx, item) for item in items}) != 1:
         return None
+    rows = [_plain_numbers(ctx, item) for item in items]
     return None if None in rows else [number for row in rows for number in row or ()]
 
 
