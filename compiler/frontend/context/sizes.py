@@ -77,7 +77,10 @@ class Sizes:
         """
         if self.environment is None or not value.dim() or value.is_conj() or value.is_neg():
             return frozenset()
-        dimensions = frozenset(index for index in self.symbolic(value, source) if value.shape[index] > 1)
+        rank = value.dim()  # of another call, the tensor may have had more dimensions
+        dimensions = frozenset(
+            index for index in self.symbolic(value, source) if index < rank and value.shape[index] > 1
+        )
         if dimensions and dense_order(value.shape, value.stride()) is None:
             self.with_gaps.append((source, self.here()))
             return frozenset()
