@@ -1,4 +1,4 @@
-"""A dimension that had varied was looked up in a later tensor of fewer dimensions: an error of ours, and an eager call."""
+"""A dimension that had varied was looked up in a later tensor of fewer dimensions: an error of ours, then eager."""
 
 import pytest
 import torch
