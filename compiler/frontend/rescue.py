@@ -6,6 +6,7 @@ error where it happens, and what it had changed before stays changed as in eager
 """
 
 from collections.abc import Callable
+from ctypes import ArgumentError
 
 from torch import fx
 
@@ -47,6 +48,8 @@ class Rescue:
         Raises `error` where it is not the program's and must be seen: that of a saved-tensor hook of the caller's, that
         of a user's backend, one of a program that has filled the stack, and under `strict`.
         """
+        if isinstance(error, ArgumentError) and RecursionError.__name__ in str(error):
+            error = RecursionError("maximum recursion depth exceeded")  # in a conversion, which tells it in words alone
         if raised_by_tensor_hook(error) or (isinstance(error, RecursionError) and not has_room()):
             raise error
         if self.is_graph or takes_history_for_good(self.effects, inputs):

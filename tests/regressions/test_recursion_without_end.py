@@ -1,7 +1,9 @@
 """A program that fills the stack: our frames met the limit in its place, and their error was the context of its own."""
 
 import pytest
+import torch
 
+import plumbline
 from support.played_programs import difference_of
 
 PROGRAMS = {
@@ -47,3 +49,14 @@ def step(x):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_error_is_the_programs(name: str):
     assert not difference_of(PROGRAMS[name])
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_the_stack_is_full_where_a_kernel_gets_its_arguments(backend):
+    """The conversion of sizes fails then, with an error of ctypes that names the other in words alone."""
+    with plumbline.config.patch(strict=True):
+        endless = plumbline.compile(lambda x: endless(x + 1), backend=backend)
+        for size in (2, 3, 4):
+            with pytest.raises(RecursionError):
+                endless(torch.ones(size, requires_grad=True))
