@@ -153,6 +153,11 @@ class Guard:
         return (self.source, self.kind, type(expected), repr(expected) if type(expected) is float else expected)
 
 
+def without_finaliser(name: str) -> str:
+    """Return the expression that says of a namespace that what it has under a name, if anything, has no finaliser."""
+    return f"not hasattr(type({{0}}.get({name!r})), '__del__')"
+
+
 def storage_pattern(*tensors: torch.Tensor) -> tuple[int, ...]:
     """Return for each tensor the position of the first tensor that uses the same storage."""
     first: dict[int, int] = {}

@@ -4,7 +4,7 @@ import builtins
 import types
 from collections.abc import Callable, Sequence
 
-from ...values.guard import GuardKind
+from ...values.guard import GuardKind, without_finaliser
 from ...values.source import Injected, Item, Source
 from ...values.value import CaptureContext, Rebuilder, SideEffects, Value
 from .lifetimes import break_where_lost, is_given
@@ -107,6 +107,7 @@ class EffectList(SideEffects):
             self.ctx.throw(NameError, f"name '{name}' is not defined", name=name)
         if key not in self.written_globals and namespace.get(name) is not getattr(value, "real", _UNTOUCHED):
             self.let_go(None, [namespace.get(name)])
+            self.ctx.guards.add(Injected(namespace), GuardKind.EXPRESSION, without_finaliser(name))
         self.alive.append(namespace)
         self.globals[key] = value
         self.written_globals[key] = (namespace, name)

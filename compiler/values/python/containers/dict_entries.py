@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from typing import Any, NoReturn
 
 from ...constant import Constant
-from ...guard import GuardKind
+from ...guard import GuardKind, without_finaliser
 from ...identities import HashToken, key_among
 from ...source import BaseContents, BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
@@ -163,6 +163,7 @@ class DictEntries(MappingValue):
         if known is not None:
             known.value = value
         else:
+            self._guard_finaliser(ctx, key)
             self.resized = self.resized or self.unread is None or not self.ordered
             self.entries[token] = entry = Entry(key, value)
             self.deleted.discard(token)
@@ -195,6 +196,13 @@ class DictEntries(MappingValue):
         """Return what the original has under a key that nobody has asked for, None if nothing."""
         known = self.unread is not None and key.is_constant()
         return self.unread.get(key.constant()) if known and self.unread is not None else None
+
+    def _guard_finaliser(self, ctx: CaptureContext, key: Value) -> None:
+        """Guard that what is under a key that nobody has read has no finaliser, as now: it would run at the write."""
+        name = key.constant() if key.is_constant() else None
+        plain = self.unread is not None and self.subclass_of is None
+        if plain and self.source is not None and isinstance(name, str) and name.isidentifier():
+            ctx.guards.add(self.source, GuardKind.EXPRESSION, without_finaliser(name))
 
     def write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
         """Log a change that was made to the entries."""
