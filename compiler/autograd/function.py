@@ -131,11 +131,20 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph one that has a history."""
             complete_retained(ctx, pair, gradients)
-            found = _gradients(ctx, pair, gradients, ends=not keeps_graph())
+            ends = not keeps_graph()
+            found = _gradients(ctx, pair, gradients, ends=ends)
+            if ends:
+                _forget(ctx)
             return (None, *(left_at(ctx.doors, found) if ctx.doors else found))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply if not pair.order else _in_order(pair, CompiledFunction)
+
+
+def _forget(ctx: Any) -> None:
+    """Forget the inputs once no backward can run any more: `swap_tensors` takes nothing that is weakly referenced."""
+    if all(history.freed for ref in ctx.parts if (history := ref()) is not None):
+        ctx.noted, ctx.inner = None, [None] * len(ctx.inner)
 
 
 def _in_order(pair: CompiledPair, function: Any) -> Callable[..., Any]:

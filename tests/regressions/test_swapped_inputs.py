@@ -33,3 +33,15 @@ def test_nothing_refers_to_parameters_and_inputs_afterwards(backend, dynamic):
         compiled(x).sum().backward()
         for tensor in (*model.state_dict(keep_vars=True).values(), x):
             assert not weakref.getweakrefs(tensor)
+
+
+@pytest.mark.parametrize("results", [1, 3])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nothing_refers_to_them_after_the_backward_of_results_that_live_on(backend, results):
+    model = torch.nn.Linear(2, 2)
+    compiled = plumbline.compile(lambda x: [(model(x) * n).sum() for n in range(results)], backend=backend)
+    losses = compiled(torch.ones(1, 2))
+    sum(losses).backward()
+    torch.utils.swap_tensors(model.weight, torch.nn.Parameter(torch.ones(2, 2)))
+    with pytest.raises(RuntimeError, match="a second time"):
+        losses[0].backward()
