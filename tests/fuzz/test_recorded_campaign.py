@@ -80,10 +80,10 @@ def test_a_failure_is_saved_rowed_and_replayed(call, planted, tmp_path):
 
 
 def test_the_script_of_a_real_stock_fault_stands_alone(call, tmp_path):
-    """Stock's guard on a float global takes -0.0 for 0.0; should a release mend that, plant another fault here."""
+    """Stock overlooks a new global of a builtin's name; should a release mend that, plant another fault here."""
     example = {
-        "slots": [{"name": "global_zero", "way": 0}],
-        "events": [{"slot": "", "value": 0}, {"slot": "global_zero", "value": 1}, {"slot": "", "value": 0}],
+        "slots": [{"name": "global_hides_a_builtin", "way": 0}],
+        "events": [{"slot": "", "value": 0}, {"slot": "global_hides_a_builtin", "value": 1}, {"slot": "", "value": 0}],
     }
     saved = {
         "plumbline_fuzz": 1,
@@ -94,13 +94,13 @@ def test_the_script_of_a_real_stock_fault_stands_alone(call, tmp_path):
         "sentence": "",
         "example": example,
     }
-    Path("zero.json").write_text(json.dumps(saved))
-    status, out, _ = call("fuzz", "--replay", "zero.json")
+    Path("hidden.json").write_text(json.dumps(saved))
+    status, out, _ = call("fuzz", "--replay", "hidden.json")
     assert status == 1, out
     mode = recorded_campaign.find_fuzzer("guards")
     scenario = mode.read(example)
     tried = mode.attempt(scenario, recorded_campaign.find_compiler("torch", "eager"), "eager")
-    script = tmp_path / "zero.py"
+    script = tmp_path / "hidden.py"
     script.write_text(mode.script(scenario, "torch", "eager", tried.verdict))
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
