@@ -37,10 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Take what thousands of collected tests consist of out of garbage collection: it lives as long as the session.
+    """Let autograd start, and take what thousands of collected tests consist of out of garbage collection.
 
     A whole collection takes seconds otherwise, and runs of pytest inside tests ask for several each.
     """
+    if torch := sys.modules.get("torch"):
+        # At the first backward torch starts threads for the devices that it knows, and no child can be forked after it.
+        # Tests of fake GPUs make one known: let the first be now.
+        torch.ones((), requires_grad=True).backward()
     gc.collect()
     gc.freeze()
 

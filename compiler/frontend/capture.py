@@ -71,7 +71,12 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             return _capture(unit, args)
     except (Uninitialised, UnstartedOptimizer) as first_call:
         lazy = first_call
-    except (UserError, Unsupported):
+    except Unsupported:
+        if not (unit.varying or unit.varying_numbers):
+            raise
+        unit.give_up_symbols()  # an operation may have no rule for open sizes, and be whole for those of now
+        return capture_unit(unit, args)
+    except UserError:
         raise
     except BackendError as error:
         failed = error.__cause__

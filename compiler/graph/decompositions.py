@@ -13,7 +13,7 @@ from typing import Never, cast
 import torch
 
 from ..base.errors import InternalError
-from ..base.torch_facts import OpOverload, decomposition_of
+from ..base.torch_facts import OpOverload, decomposition_of, without_dispatch_modes
 
 Tensor = torch.Tensor
 Decomposition = Callable[..., object]
@@ -130,10 +130,20 @@ def decompose_gelu_backward(gradient: Tensor, x: Tensor, *, approximate: str = "
     return (outer * (below + wide * density)).to(gradient.dtype)
 
 
+@cache
+def _rounds_thresholds() -> bool:
+    """Return whether the kernel of `softshrink` rounds its threshold to half precision, as torch 2.15 does."""
+    with without_dispatch_modes(), torch.no_grad():
+        half = torch.tensor([0.5], dtype=torch.bfloat16, device="cpu")
+        return bool(aten.softshrink(half, 0.3) != aten.softshrink(half.float(), 0.3).to(half.dtype))
+
+
 @decomposes(aten.softshrink.default)
 def decompose_softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """X less lambd towards 0, and 0 for the small; half precision is rounded once, at the end."""
     wide = _widen(x)
+    if wide is not x and _rounds_thresholds():
+        lambd = torch.full((), lambd, dtype=x.dtype, device=x.device).to(wide.dtype)
     small = torch.where(wide < -lambd, wide + lambd, wide * 0)
     return torch.where(wide > lambd, wide - lambd, small).to(x.dtype)
 

@@ -4,7 +4,7 @@ import enum
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from types import BuiltinMethodType, FunctionType
+from types import BuiltinMethodType, ClassMethodDescriptorType, FunctionType
 from typing import Any
 
 import torch
@@ -230,6 +230,8 @@ class FunctionInstance(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give what belongs to the class, not to the instance."""
         owner, raw = class_lookup(self.kind, name)
+        if isinstance(raw, ClassMethodDescriptorType):  # as `apply` is from torch 2.15 on
+            return ctx.wrap(self.kind, Injected(self.kind)).get_attr(ctx, name)
         if owner is None or not isinstance(raw, staticmethod | classmethod):
             raise Break(AUTOGRAD_CALL, f"attribute {name!r} of an instance of {self.kind.__qualname__}")
         return bind_raw(ctx, raw, owner, name, None, self.kind)
