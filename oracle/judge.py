@@ -140,7 +140,7 @@ def _eager_run(runs: CallRuns, reference: JudgedProgram, options: JudgeOptions) 
     """Run eager with its backwards; None where that cannot be undone."""
     if runs.snapshot.obstacles:
         return None
-    eager = runs.full(reference, lambda outcome: _gradient_paths(outcome, options))
+    eager = runs.full(reference, lambda outcome: _gradient_paths(outcome, options), eager=True)
     return None if runs.lost else eager
 
 

@@ -66,17 +66,21 @@ class CallRuns:
         program: JudgedProgram,
         paths_of: Callable[[RunOutcome], Sequence[str]],
         kinds: Sequence[str] | None = None,
+        *,
+        eager: bool = False,
     ) -> FullRun:
         """Run once on stand-ins, describe what is left, run the backwards, and describe what these left.
 
         paths_of: from which outputs; none means no backward.  kinds: these backwards instead of all; the gradients of
-        the last one are held however large they are.  Sets `lost` to what cannot be rewound.
+        the last one are held however large they are.  eager: nothing is compiled, so the run can be watched.  Sets
+        `lost` to what cannot be rewound.
         """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         gradients: dict[str, Gradients | None] = {}
         after: RunOutcome | None = None
         with quiet(), self._undone_if_interrupted():
-            ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
+            with stand_ins.watched() if eager else contextlib.nullcontext():
+                ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
             if isinstance(ended.error, Exception) and not is_compiler_failure(ended.error):
                 without_frames(ended.error)  # a compiler's failure is told from others by its place
             outcome = outcome_of(self.snapshot, ended, stand_ins)

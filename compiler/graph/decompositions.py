@@ -142,10 +142,11 @@ def _rounds_thresholds() -> bool:
 def decompose_softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """X less lambd towards 0, and 0 for the small; half precision is rounded once, at the end."""
     wide = _widen(x)
+    threshold: float | Tensor = lambd
     if wide is not x and _rounds_thresholds():
-        lambd = torch.full((), lambd, dtype=x.dtype, device=x.device).to(wide.dtype)
-    small = torch.where(wide < -lambd, wide + lambd, wide * 0)
-    return torch.where(wide > lambd, wide - lambd, small).to(x.dtype)
+        threshold = torch.full((), lambd, dtype=x.dtype, device=x.device).to(wide.dtype)
+    small = torch.where(wide < -threshold, wide + threshold, wide * 0)
+    return torch.where(wide > threshold, wide - threshold, small).to(x.dtype)
 
 
 @decomposes(aten.sigmoid_backward.default)

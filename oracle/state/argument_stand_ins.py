@@ -4,7 +4,9 @@ Changing an argument in place that requires grad and is not a leaf would leave t
 history for good.  Reference runs get a copy with its own leaf; gradients are taken with respect to that leaf.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +31,7 @@ class StandIns:
         self.pairs: list[StandIn] = []
         self.by_passed: dict[int, torch.Tensor] = {}
         self.by_original: dict[int, StandIn] = {}
+        self.asked_behind = False  # for a gradient at a tensor that an argument was made of
         if enabled and torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             self._make(_graph_tensors((args, tuple(kwargs.values()))))
         self.args: tuple[Any, ...] = self._replace(args)
@@ -40,10 +43,47 @@ class StandIns:
 
     def left_the_call(self, error: BaseException | None) -> list[str]:
         """Return why a run on stand-ins is none on the arguments: its own backward went on into their history."""
-        asked = "appear to not have been used in the graph" in str(error) or "appears to not have been" in str(error)
+        texts = ("appear to not have been used in the graph", "appears to not have been")
+        asked = self.asked_behind or any(text in str(error) for text in texts)
         if not self.pairs or not (asked or any(pair.leaf.grad is not None for pair in self.pairs)):
             return []
         return ["a backward inside the call goes on into the graph of an argument, which was made before the call"]
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note whether a backward inside is asked for gradients at tensors that an argument was made of.
+
+        On the stand-in it finds another history.  Only for eager: a compiler would see other functions of torch.
+        """
+        if not self.pairs:
+            yield
+            return
+        grad, backward = torch.autograd.grad, torch.autograd.backward
+        torch.autograd.grad = self._noting(grad, 1)
+        torch.autograd.backward = self._noting(backward, 4)
+        try:
+            yield
+        finally:
+            torch.autograd.grad, torch.autograd.backward = grad, backward
+
+    def _noting(self, function: Callable[..., Any], place: int) -> Callable[..., Any]:
+        """Return a function of torch that looks at its ends, its first argument, and at its `inputs`, at a place."""
+
+        @functools.wraps(function)
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            inputs = args[place] if len(args) > place else kwargs.get("inputs")
+            ends = next(iter(args), None)
+            if ends is not None and inputs is not None:
+                self._note(_listed(ends), _listed(inputs))
+            return function(*args, **kwargs)
+
+        return noting
+
+    def _note(self, ends: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
+        asked = set(map(_step_of, inputs))
+        reached = _steps_behind(map(_step_of, ends), asked)
+        cut = [pair for pair in self.pairs if _step_of(pair.leaf) in reached]
+        self.asked_behind |= any(asked & _steps_behind([_step_of(pair.original)]) for pair in cut)
 
     def _make(self, originals: list[torch.Tensor]) -> None:
         groups: dict[int, list[torch.Tensor]] = {}
@@ -64,6 +104,27 @@ class StandIns:
         if type(value) is tuple:
             return tuple(self._replace(item) for item in value)
         return value
+
+
+def _listed(value: Any) -> list[torch.Tensor]:
+    return [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, torch.Tensor)]
+
+
+def _step_of(tensor: torch.Tensor) -> object:
+    """Return the step of a tensor's history that makes it, or gathers its gradient; None if it needs none."""
+    return torch.autograd.graph.get_gradient_edge(tensor).node if tensor.requires_grad else None
+
+
+def _steps_behind(steps: Iterable[object], ends: Iterable[object] = ()) -> set[object]:
+    """Return the steps that gradients of some steps go through, these included, up to the ends."""
+    seen, pending = set(ends), list(steps)
+    first = frozenset(seen)
+    while pending:
+        step: Any = pending.pop()
+        if step is not None and step not in seen:
+            seen.add(step)
+            pending += [behind for behind, _ in step.next_functions]
+    return seen - first
 
 
 def _graph_tensors(value: Any) -> list[torch.Tensor]:
