@@ -141,7 +141,17 @@ def _eager_run(runs: CallRuns, reference: JudgedProgram, options: JudgeOptions) 
     if runs.snapshot.obstacles:
         return None
     eager = runs.full(reference, lambda outcome: _gradient_paths(outcome, options), eager=True)
+    if not runs.lost and any(cache.is_filled() for cache in runs.snapshot.caches):
+        _look_at_caches(runs, reference, eager)
     return None if runs.lost else eager
+
+
+def _look_at_caches(runs: CallRuns, reference: JudgedProgram, eager: FullRun) -> None:
+    """Have caches rewound that eager's run filled, if a run that finds them filled does something else."""
+    again = runs.forward(reference)
+    runs.snapshot.rewinds_caches = bool(compare(eager.outcome, again).findings)
+    if runs.snapshot.rewinds_caches:
+        runs.snapshot.rewind()
 
 
 def _judge(

@@ -1,5 +1,6 @@
 """Snapshot and rewind: what a call may change is saved before it and restored after it."""
 
+import functools
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from plumbline.compiler.base.torch_facts import functorch_is_active, unwrapped
 from .kinds import is_library_module
 from .process_state import ProcessState
 from .random_state import RandomState
+from .saved_caches import SavedCache
 from .saved_library_objects import SavedLibraryObject
 from .saved_objects import SavedBinding, SavedState, save_bindings, save_fields, save_object
 from .saved_tensors import SavedStorage, SavedTensorState, can_be_saved, has_storage, plain_parts
@@ -35,7 +37,7 @@ class Snapshot:
 
     entries: path, object and `SavedState` of each visited object that has content, in the order of the walk.
     storages: by identity (`_cdata`).  arrays: NumPy's, whose memory tensors may share.  obstacles: reasons why a
-    reference run cannot be undone, empty when it can.
+    reference run cannot be undone, empty when it can.  caches: those of `lru_cache`, rewound if `rewinds_caches`.
     """
 
     def __init__(self, reached: Walk, roots: Mapping[str, object]) -> None:
@@ -53,6 +55,9 @@ class Snapshot:
             self.index[id(visit.value)] = number
             self._save(visit.path, visit.kind, visit.value)
         self.arrays = [visit.value for visit in reached.visits if visit.kind == "array"]
+        cached = [visit.value for visit in reached.visits if isinstance(visit.value, functools._lru_cache_wrapper)]
+        self.caches = [SavedCache(cache) for cache in cached]
+        self.rewinds_caches = False
         self.bindings = save_bindings(reached.bindings)
         self.random = RandomState.now()
         self.process = ProcessState.now()
@@ -145,6 +150,8 @@ class Snapshot:
                     saved.restore()
             for key in changes.storages:
                 self.storages[key].restore()
+        for cache in self.caches if self.rewinds_caches else ():
+            cache.restore()
         self.random.restore()
 
 
