@@ -1,7 +1,7 @@
 """Caches of `functools.lru_cache` whose functions do more than give a value: what a run added is taken out again.
 
-Most cached functions only compute, and a cache that a reference run has filled is of no harm. One that counts, prints or
-appends would do so in the reference run alone, and the program's own run would miss it.
+Most cached functions only compute, and a cache that a reference run has filled is of no harm. One that counts, prints
+or appends would do so in the reference run alone, and the program's own run would miss it.
 """
 
 import functools
