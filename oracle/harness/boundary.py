@@ -150,7 +150,14 @@ def call_roots(
     """Name what a call can reach as its author would: arguments by parameter name, the module as `self`."""
     roots: dict[str, object] = argument_names(target, args, kwargs)
     roots[name_apart("self" if isinstance(target, torch.nn.Module) else label, roots)] = target
+    if hooks := _hooks_of_all_modules():
+        roots[name_apart("hooks of all modules", roots)] = hooks
     return roots
+
+
+def _hooks_of_all_modules() -> list[object]:
+    tables = (table for name, table in vars(torch.nn.modules.module).items() if name.startswith("_global_"))
+    return [hook for table in tables if isinstance(table, dict) for hook in table.values() if callable(hook)]
 
 
 def name_apart(name: str, taken: Container[str]) -> str:

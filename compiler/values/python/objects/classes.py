@@ -106,9 +106,7 @@ class ClassValue(KnownObject):
             return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
         owner, raw = class_lookup(self.kind, name)
         if name == "__annotations__" and name not in vars(self.kind) and self.kind.__flags__ & HEAP_TYPE:
-            self.unsupported(
-                "annotations of a class that has none: Python makes them when asked", ATTRIBUTE
-            )
+            self.unsupported("annotations of a class that has none: Python makes them when asked", ATTRIBUTE)
         if owner is None:
             if self.kind.__flags__ & HEAP_TYPE:  # torch's and Python's own classes may be given it, too
                 ctx.guards.add(Injected(self.kind), GuardKind.MEMBER, Member(name, None, ABSENT))
