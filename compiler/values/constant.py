@@ -19,6 +19,8 @@ LITERAL_TYPES: frozenset[type] = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
 )
 _INLINE_TYPES = frozenset({int, bool, str, type(None)})
+OF_ANY_IDENTITY = frozenset({int, float, complex, str, bytes, range})  # equal ones may be several objects
+_SMALL_INTEGERS = range(-5, 257)  # of which CPython has one each
 
 
 StringRule = Callable[[CaptureContext, "Constant", str, Arguments, Keywords], Value]
@@ -138,10 +140,16 @@ class Constant(KnownObject):
         return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Return the literal, or an injected name where text would not be exact."""
+        """Return the literal, or an injected name where text would not be exact; one from outside is that very object."""
+        if self.read_from is not None and type(self.value) in OF_ANY_IDENTITY and not _is_small(self.value):
+            return out.fetch(self.read_from)
         if type(self.value) in _INLINE_TYPES and len(repr(self.value)) < 200:
             return repr(self.value)
         return out.inject(self.value)
+
+
+def _is_small(value: object) -> bool:
+    return type(value) is int and value in _SMALL_INTEGERS
 
 
 class RangeIterator(Value):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable
 
 import torch
 
-from .constant import Constant
+from .constant import OF_ANY_IDENTITY, Constant
 from .guard import GuardKind
 from .operator_table import Binary, Comparison
 from .reasons import IDENTITY_NUMBER, Break
@@ -36,7 +36,7 @@ def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
 def _guard_which_objects(ctx: CaptureContext, left: Constant, right: Constant, same: bool) -> None:
     """Demand that two numbers or texts are one object, or two, where equal ones from outside may be either."""
     kind, value = type(left.value), left.value
-    if kind not in _OF_ANY_IDENTITY or kind is not type(right.value) or repr(value) != repr(right.value):
+    if kind not in OF_ANY_IDENTITY or kind is not type(right.value) or repr(value) != repr(right.value):
         return  # their values tell them apart
     sources = [side.read_from for side in (left, right) if side.read_from is not None]
     if same and len(sources) == 2:
@@ -46,9 +46,6 @@ def _guard_which_objects(ctx: CaptureContext, left: Constant, right: Constant, s
             ctx.guards.add(source, GuardKind.IDENTITY, value)
     elif len(sources) == 2:
         ctx.guards.add(None, GuardKind.DISTINCT, "distinct", tuple(sources))
-
-
-_OF_ANY_IDENTITY = frozenset({int, float, complex, str, bytes})
 
 
 class HashToken:
@@ -71,6 +68,10 @@ class HashToken:
 
 class _Token(tuple[object, ...]):
     """What stands for the number as a dict key."""
+
+
+class _NumberToken(HashToken):
+    """What stands for the id() of a number or text from outside, of which an equal one may be another object."""
 
 
 def key_among(ctx: CaptureContext, container: Value, key: Value) -> tuple[Value, Hashable]:
@@ -105,7 +106,7 @@ def _known_keys(ctx: CaptureContext, container: Value) -> Collection[Hashable]:
 
 
 def _is_new(token: object) -> bool:
-    return isinstance(token, _Token) or (isinstance(token, tuple) and any(map(_is_new, token)))
+    return isinstance(token, _Token | _NumberToken) or (isinstance(token, tuple) and any(map(_is_new, token)))
 
 
 class IdentityValue(Value):
@@ -136,9 +137,8 @@ class IdentityValue(Value):
         if self.owner is None or other.owner is None:
             return self.owner is other.owner
         for owner in (self.owner, other.owner):
-            owner.guard_identity(ctx)
             ctx.guards.told_apart(owner)
-        return self.owner.identity() is other.owner.identity()
+        return is_same(ctx, self.owner, other.owner)
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Identities are equal for one object."""
@@ -148,7 +148,10 @@ class IdentityValue(Value):
         ctx.guards.told_apart(self.owner)
         real = self.owner.identity()
         if isinstance(self.owner, Constant):
-            return _Token((type(real), real))
+            token = _Token((type(real), real))
+            return token if self.owner.read_from is None else _NumberToken(ctx, self, hash(token))
+        if self.owner.python_type() in (int, float):
+            raise Break(IDENTITY_NUMBER, f"id() of {self.owner.describe()}, a number that varies, as a key")
         return _Token((id(real),))
 
     def rebuild(self, out: Rebuilder) -> str:

@@ -1,6 +1,10 @@
-"""`a is b` of two floats, texts or large integers, and NaN in containers, held what they were at the first call."""
+"""`a is b` of two floats, texts or large integers, and NaN in containers, held what they were at the first call.
+
+Numbers and texts from outside were given back as equal ones, and their `id()` was that of a literal.
+"""
 
 import math
+import types
 
 import pytest
 
@@ -30,6 +34,44 @@ def test_two_arguments(name):
         return left is right, left is not right
 
     assert outcomes(plumbline.compile(step, backend="eager"), CALLS[name]) == outcomes(step, CALLS[name])
+
+
+@pytest.mark.parametrize("dynamic", [None, False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_numbers_of_identities(name, dynamic):
+    def step(left, right):
+        return id(left) == id(right), len({id(left), id(right)}), {id(left): 1, id(right): 2}[id(left)]
+
+    assert outcomes(plumbline.compile(step, backend="eager", dynamic=dynamic), CALLS[name]) == outcomes(
+        step, CALLS[name]
+    )
+
+
+@pytest.mark.parametrize("dynamic", [None, False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_the_objects_themselves(name, dynamic):
+    kept = types.SimpleNamespace()
+
+    def step(left, right):
+        kept.left = left
+        return left, [right], id(left), kept.__dict__
+
+    compiled = plumbline.compile(step, backend="eager", dynamic=dynamic)
+    for left, right in CALLS[name]:
+        first, (second,), number, attributes = compiled(left, right)
+        assert first is left and second is right and number == id(left) and attributes["left"] is left
+
+
+@pytest.mark.parametrize("dynamic", [None, False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_behind_a_break(name, dynamic):
+    def step(left, right):
+        numbers, kept = [id(left), id(right)], [left, right]
+        print(end="")
+        return kept[0] is left, kept[1] is right, numbers[0] == id(left), numbers[1] == id(right), left is right
+
+    compiled = plumbline.compile(step, backend="eager", dynamic=dynamic)
+    assert outcomes(compiled, CALLS[name]) == outcomes(step, CALLS[name])
 
 
 @pytest.mark.parametrize("first", [WORDS, SAME_WORDS])
