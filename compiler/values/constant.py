@@ -140,7 +140,10 @@ class Constant(KnownObject):
         return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Return the literal, or an injected name where text would not be exact; one from outside is that very object."""
+        """Return the literal, or an injected name where text would not be exact.
+
+        One from outside is that very object: the program may ask which of several equal ones it holds.
+        """
         if self.read_from is not None and type(self.value) in OF_ANY_IDENTITY and not _is_small(self.value):
             return out.fetch(self.read_from)
         if type(self.value) in _INLINE_TYPES and len(repr(self.value)) < 200:

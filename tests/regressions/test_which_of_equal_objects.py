@@ -59,7 +59,10 @@ def test_results_are_the_objects_themselves(name, dynamic):
     compiled = plumbline.compile(step, backend="eager", dynamic=dynamic)
     for left, right in CALLS[name]:
         first, (second,), number, attributes = compiled(left, right)
-        assert first is left and second is right and number == id(left) and attributes["left"] is left
+        assert first is left
+        assert second is right
+        assert number == id(left)
+        assert attributes["left"] is left
 
 
 @pytest.mark.parametrize("dynamic", [None, False, True])
