@@ -150,20 +150,23 @@ def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor
     if plan.rounded:
         for value, real in zip(rows, call.real, strict=False):
             _round_rows(value[plan.rounding], real.dtype, call.facts, source, steps=plan.steps)
-    rows = [_with_nan_of_both_signs(value, real, call.facts) for value, real in zip(rows, call.real, strict=False)]
+    rows = [_with_many_nans(value, real, call.facts, plan) for value, real in zip(rows, call.real, strict=False)]
     return [_with_both_zeros(value) for value in rows] if _chooses_a_zero(call) else rows
 
 
-def _with_nan_of_both_signs(rows: Tensor, real: Tensor, facts: OperatorFacts) -> Tensor:
+def _with_many_nans(rows: Tensor, real: Tensor, facts: OperatorFacts, plan: LanePlan) -> Tensor:
     """Let NaN that arithmetic made be positive in one lane and negative in the next: its sign is nobody's promise.
 
-    What reads it (`signbit`, `copysign`) is then seen to depend on it.
+    What reads it (`signbit`, `copysign`) is then seen to depend on it. Where the exact value is a number, NaN comes of
+    steps that overflow, and other steps may not (a norm's squares, added in another order): every other lane is exact
+    there, so that what compares or counts is seen to depend on it, too.
     """
     quiet = facts.moving or facts.jumping or facts.fixed or facts.converting
     if quiet or not real.is_floating_point() or not bool(torch.isnan(real).any()):
         return rows
-    others = rows.clone()
-    others[1::2] = torch.where(torch.isnan(rows[1::2]), -rows[1::2], rows[1::2])
+    others, half = rows.clone(), rows[1::2]
+    otherwise = torch.where(torch.isnan(rows[:1]), -half, rows[:1]) if plan.exact else -half
+    others[1::2] = torch.where(torch.isnan(half), otherwise, half)
     return others
 
 
