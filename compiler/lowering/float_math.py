@@ -307,6 +307,41 @@ def lower_threshold_backward(call: LoweringCall) -> LoopTensor:
     )
 
 
+@lowers(aten.threshold.default)
+def lower_threshold(call: LoweringCall) -> LoopTensor:
+    """x above the threshold, a number at or below it; a NaN stays, as in the kernel."""
+    threshold, value = call.number("threshold"), call.number("value")
+    if not call.dtype.is_floating_point:
+        raise NoLowering("threshold of integers")
+    return call.pointwise(
+        lambda b, x: b.op("where", b.op("le", x, number(b, threshold, x)), number(b, value, x), x), "self"
+    )
+
+
+@lowers(aten._prelu_kernel.default)
+def lower_prelu(call: LoweringCall) -> LoopTensor:
+    """x above zero, weight * x below."""
+    return call.pointwise(
+        lambda b, x, w: b.op("where", b.op("gt", x, number(b, 0, x)), x, b.op("mul", w, x)), "self", "weight"
+    )
+
+
+@lowers(aten._prelu_kernel_backward.default)
+def lower_prelu_backward(call: LoweringCall) -> tuple[LoopTensor, LoopTensor]:
+    """The gradient, times weight where x is not above zero; and for the weight, x * gradient there."""
+
+    def by_input(b: B, g: Scalar, x: Scalar, w: Scalar) -> Scalar:
+        return b.op("where", b.op("gt", x, number(b, 0, x)), g, b.op("mul", w, g))
+
+    def by_weight(b: B, g: Scalar, x: Scalar) -> Scalar:
+        return b.op("where", b.op("gt", x, number(b, 0, x)), number(b, 0, x), b.op("mul", x, g))
+
+    return (
+        call.pointwise(by_input, "grad_output", "self", "weight"),
+        call.pointwise(by_weight, "grad_output", "self"),
+    )
+
+
 @lowers(aten.leaky_relu.default)
 def lower_leaky_relu(call: LoweringCall) -> LoopTensor:
     """x above zero, slope * x below."""

@@ -56,6 +56,12 @@ _UNTAGGED = frozenset(
 # Of these a result without dimensions is a number that is known while a program is captured.
 _NUMBERS = frozenset({aten.scalar_tensor.default, aten.new_ones.default, aten.new_zeros.default})
 
+# Of open sizes torch has no rule for these; this one joins its operands as they do.
+_SHAPED_AS_ANOTHER = {
+    aten.softshrink_backward.default: aten.threshold_backward.default,
+    aten.hardshrink_backward.default: aten.threshold_backward.default,
+}
+
 _VIEWS = frozenset({aten.view.default, aten._unsafe_view.default})
 
 # Not elementwise, or the gradients of such: where operands lie in other orders than row by row, each of these kernels
@@ -83,8 +89,9 @@ def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: M
             raise Unsupported(
                 f"{target}, with dynamic sizes", hint="expected: it is compiled for the sizes of each call"
             )
+    ruled = _SHAPED_AS_ANOTHER[target] if target in _SHAPED_AS_ANOTHER and _has_symbols((args, kwargs)) else target
     try:
-        result = target(*args, **kwargs)
+        result = ruled(*args, **kwargs)
     except _FAILURES_OF_RULES:
         if not _is_small((args, kwargs)):
             raise
