@@ -81,9 +81,9 @@ class CallRuns:
         with quiet(), self._undone_if_interrupted():
             with stand_ins.watched() if eager else contextlib.nullcontext():
                 ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
+            outcome = outcome_of(self.snapshot, ended, stand_ins)  # with what the frames hold, as in the live run
             if isinstance(ended.error, Exception) and not is_compiler_failure(ended.error):
                 without_frames(ended.error)  # a compiler's failure is told from others by its place
-            outcome = outcome_of(self.snapshot, ended, stand_ins)
             self.lost = [
                 *self.snapshot.not_rewindable(),
                 *stand_ins.left_the_call(outcome.error),

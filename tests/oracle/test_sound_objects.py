@@ -295,3 +295,28 @@ def test_finalisers_run_when_the_call_ends_what_they_watch():
     assert kinds == [VerdictKind.NO_REFERENCE] * 2 + [VerdictKind.EQUAL]
     assert [judgement.unwrap()[0][0].item() for judgement in judgements] == [1, 2, 3]
     assert (ENDS, low) == (["top", "local", "local", "local"], ["low"])
+
+
+def _opened(log):
+    try:
+        yield 1
+    finally:
+        log.append("closed")
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_what_a_frame_of_an_exception_holds_is_held_in_every_run(held):
+    closed = []
+
+    def raises_beside_a_generator(x):
+        steps = _opened(closed)
+        next(steps)
+        raise TypeError(f"no {x.shape}")
+
+    def raises_behind_it(x):
+        next(_opened(closed))
+        raise TypeError(f"no {x.shape}")
+
+    candidate = raises_beside_a_generator if held else raises_behind_it
+    judgement = judge_call(raises_beside_a_generator, candidate, (ONES,), {}, JudgeOptions(), {"closed": closed})
+    assert judgement.verdict.failed is not held, str(judgement.verdict)
