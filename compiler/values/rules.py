@@ -40,6 +40,7 @@ from .torch import (
     marks_inside,
     modes,
     modules,
+    scripted_functions,
     stateless_calls,
     tensor_state,
     torch_calls,
@@ -69,6 +70,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     modes,  # blocks: devices, inference mode, the default dtype
     modules,  # hooks of all modules
     stateless_calls,  # torch.func.functional_call
+    scripted_functions,  # torch.jit.script
     distribution_calls,  # torch.distributions' lazy properties
     numpy_arrays,  # NumPy arrays from outside
     numpy_values,  # NumPy scalars and arrays from outside

@@ -1,4 +1,4 @@
-"""`prelu` and `threshold` were left to ATen, which ends a loop before and behind each; the weight's gradient is summed."""
+"""`prelu` and `threshold` were left to ATen, which ends a loop before and behind each."""
 
 import pytest
 import torch

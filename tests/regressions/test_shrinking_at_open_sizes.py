@@ -1,4 +1,4 @@
-"""torch has no rule of open sizes for the gradients of `softshrink` and `hardshrink`: it logged an error at each size."""
+"""torch has no rule of open sizes for gradients of `softshrink` and `hardshrink`: it logged an error at each size."""
 
 import logging
 
