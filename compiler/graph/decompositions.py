@@ -142,7 +142,7 @@ def _rounds_thresholds() -> bool:
 def decompose_softshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """X less lambd towards 0, and 0 for the small; half precision is rounded once, at the end."""
     wide = _widen(x)
-    threshold: float | Tensor = lambd
+    threshold: float | Tensor = lambd * 1.0  # it may be True, which no tensor lets be subtracted
     if wide is not x and _rounds_thresholds():
         threshold = torch.full((), lambd, dtype=x.dtype, device=x.device).to(wide.dtype)
     small = torch.where(wide < -threshold, wide + threshold, wide * 0)

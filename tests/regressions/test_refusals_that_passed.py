@@ -14,6 +14,7 @@ PROGRAMS = {
 }
 FOR_THEIR_ARGUMENTS = {
     "a norm over no dimension": lambda x: torch.native_layer_norm(x, [], None, None, 1e-5),
+    "a truth value as the factor of a subtraction": lambda x: torch.rsub(x, x, alpha=True),
     "huber_loss of complex numbers": lambda x: functional.huber_loss(x + 1j, x + 1j),
     "probabilities that are bytes": lambda x: functional.binary_cross_entropy_with_logits(x, x.to(torch.uint8)),
 }

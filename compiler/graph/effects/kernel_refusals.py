@@ -221,6 +221,11 @@ def _demand_distance(_x: object, _target: object, _reduction: int = 1, beta: flo
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
 
+def _demand_a_counting_alpha(x: torch.Tensor, _other: object, alpha: float = 1) -> None:
+    if type(alpha) is bool and x.dtype != torch.bool:  # which is refused for its dtype
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+
+
 _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its arguments, given as they are
     "aten::native_batch_norm": _demand_elements_in_training,
     "aten::_native_batch_norm_legit": _demand_elements_in_training,
@@ -242,6 +247,7 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
     "aten::searchsorted": _demand_boundaries,
     "aten::bucketize": _demand_row_of_boundaries,
     "aten::smooth_l1_loss": _demand_distance,
+    "aten::rsub": _demand_a_counting_alpha,
 }
 
 
