@@ -77,6 +77,8 @@ class _Cut:
     def _takes(self, node: fx.Node) -> bool:
         if in_backward(node) and is_random(node.target):
             return False  # how often it draws is what the next call sees
+        if node.target is aten._efficientzerotensor.default:
+            return False  # a gradient to which it was added is recorded as that one alone
         sources = node.all_input_nodes
         lost = [source for source in sources if source in self.absent]
         left = [source for source in sources if source in self.present]
