@@ -44,6 +44,15 @@ with warnings.catch_warnings():
             return x + 1
         return x + 2
 
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        if torch.jit.is_scripting():
+            return x + 1
+        return x + 2
+
+    @torch.jit.script
+    def told_below(x: torch.Tensor) -> torch.Tensor:
+        return plain(x) * 2
+
 
 CALLS = {
     "numbers": lambda x: scaled(x.sin(), x) + scaled(x, x, 0.5),
@@ -90,9 +99,10 @@ def test_whole_numbers_become_floats():
     assert found.dtype == call(torch.ones(3, dtype=torch.int64)).dtype == torch.float32
 
 
-def test_what_asks_whether_it_is_scripted_is_called():
+@pytest.mark.parametrize("scripted", [told, told_below])
+def test_what_asks_whether_it_is_scripted_is_called(scripted):
     def call(x):
-        return told(x) * 2
+        return scripted(x) * 2
 
     assert torch.equal(plumbline.compile(call, backend="eager")(torch.ones(3)), call(torch.ones(3)))
     with pytest.raises(Unsupported, match="told"):

@@ -68,17 +68,36 @@ def _is_taken(value: Value, declared: str) -> bool:
 def original_of(scripted: object) -> types.FunctionType | None:
     """Return the Python function of a scripted one; None where it may mean something else than its script."""
     original = getattr(scripted, "_torchdynamo_inline", None)  # torch leaves it there for compilers
-    if not isinstance(original, types.FunctionType) or original.__closure__:
+    if not isinstance(original, types.FunctionType):
         return None
-    names = set(_names_read(original.__code__))
-    modules = [found for name in names if isinstance(found := original.__globals__.get(name), types.ModuleType)]
-    kept = any(_keeps(module, names) for module in modules)
-    return None if kept or "is_scripting" in names else original
+    return original if all(map(_means_its_script, _with_those_it_names(original, set()))) else None
+
+
+def _with_those_it_names(function: types.FunctionType, seen: set[types.FunctionType]) -> Iterator[types.FunctionType]:
+    """Yield a function and those of the program that it calls by global names: they are part of the script."""
+    if function in seen or _is_of_torch(function.__module__):
+        return
+    seen.add(function)
+    yield function
+    for name in _names_read(function.__code__):
+        named = function.__globals__.get(name)
+        if isinstance(named, types.FunctionType):
+            yield from _with_those_it_names(named, seen)
+
+
+def _means_its_script(function: types.FunctionType) -> bool:
+    names = set(_names_read(function.__code__))
+    modules = [found for name in names if isinstance(found := function.__globals__.get(name), types.ModuleType)]
+    return not (function.__closure__ or "is_scripting" in names or any(_keeps(module, names) for module in modules))
+
+
+def _is_of_torch(module: str | None) -> bool:
+    return str(module).partition(".")[0] in ("torch", "math")
 
 
 def _keeps(module: types.ModuleType, names: set[str]) -> bool:
     """Return whether a script that reads these names may have kept a value of a module, which may change."""
-    if module.__name__.partition(".")[0] in ("torch", "math"):
+    if _is_of_torch(module.__name__):
         return False
     return any(isinstance(vars(module).get(name), _KEPT_BY_SCRIPTS) for name in names)
 
