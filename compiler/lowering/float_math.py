@@ -10,7 +10,7 @@ import torch
 from ..graph.exact_operators import EXACT_SQRT
 from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import SCALAR_OPS
-from .registry import LoweringCall, lowers, rounded_number
+from .registry import LoweringCall, check_fits, lowers, rounded_number
 from .writer import LoopTensor, NoLowering
 
 aten = torch.ops.aten
@@ -309,12 +309,14 @@ def lower_threshold_backward(call: LoweringCall) -> LoopTensor:
 
 @lowers(aten.threshold.default)
 def lower_threshold(call: LoweringCall) -> LoopTensor:
-    """x above the threshold, a number at or below it; a NaN stays, as in the kernel."""
-    threshold, value = call.number("threshold"), call.number("value")
+    """x above the threshold, a number at or below it; a NaN stays. For integers the kernel cuts both numbers."""
+    limit, value = call.number("threshold"), call.number("value")
     if not call.dtype.is_floating_point:
-        raise NoLowering("threshold of integers")
+        limit, value = int(limit), int(value)
+        check_fits(limit, call.dtype)
+        check_fits(value, call.dtype)
     return call.pointwise(
-        lambda b, x: b.op("where", b.op("le", x, number(b, threshold, x)), number(b, value, x), x), "self"
+        lambda b, x: b.op("where", b.op("le", x, number(b, limit, x)), number(b, value, x), x), "self"
     )
 
 
