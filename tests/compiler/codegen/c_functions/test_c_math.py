@@ -24,8 +24,13 @@ def units_apart(found: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
     return (found.double() - true).abs() / torch.ldexp(torch.ones_like(true), exponent - 24)
 
 
+# Without fused multiplication and addition each step of a polynomial rounds twice.
+ROUNDS_TWICE = torch.backends.cpu.get_cpu_capability() == "DEFAULT"
+
+
 @pytest.mark.parametrize(
-    ("function", "limits", "most"), [(torch.exp, (-104.0, 88.7), 1.0), (torch.tanh, (-10.0, 10.0), 1.5)]
+    ("function", "limits", "most"),
+    [(torch.exp, (-104.0, 88.7), 1.0), (torch.tanh, (-10.0, 10.0), 2.0 if ROUNDS_TWICE else 1.5)],
 )
 def test_errors_are_small(
     function: Callable[[torch.Tensor], torch.Tensor], limits: tuple[float, float], most: float
