@@ -1,8 +1,8 @@
 """Functions of `torch.jit.script`: the Python that one was made of is evaluated, where both mean the same.
 
-TorchScript keeps what it found when it compiled: numbers of modules, what a closure held, and that it is scripting. It
-copies lists and dictionaries that enter, and turns whole numbers into floats where floats are declared: such calls
-break.
+TorchScript keeps what it found when it compiled: functions, numbers of modules, what a closure held, and that it is
+scripting. It copies lists and dictionaries that enter, and turns whole numbers into floats where floats are declared:
+such calls break.
 """
 
 import types
@@ -68,27 +68,18 @@ def _is_taken(value: Value, declared: str) -> bool:
 def original_of(scripted: object) -> types.FunctionType | None:
     """Return the Python function of a scripted one; None where it may mean something else than its script."""
     original = getattr(scripted, "_torchdynamo_inline", None)  # torch leaves it there for compilers
-    if not isinstance(original, types.FunctionType):
+    if not isinstance(original, types.FunctionType) or original.__closure__:
         return None
-    return original if all(map(_means_its_script, _with_those_it_names(original, set()))) else None
+    names = set(_names_read(original.__code__))
+    named = [original.__globals__[name] for name in names if name in original.__globals__]
+    return None if "is_scripting" in names or any(_is_kept(one, names) for one in named) else original
 
 
-def _with_those_it_names(function: types.FunctionType, seen: set[types.FunctionType]) -> Iterator[types.FunctionType]:
-    """Yield a function and those of the program that it calls by global names: they are part of the script."""
-    if function in seen or _is_of_torch(function.__module__):
-        return
-    seen.add(function)
-    yield function
-    for name in _names_read(function.__code__):
-        named = function.__globals__.get(name)
-        if isinstance(named, types.FunctionType):
-            yield from _with_those_it_names(named, seen)
-
-
-def _means_its_script(function: types.FunctionType) -> bool:
-    names = set(_names_read(function.__code__))
-    modules = [found for name in names if isinstance(found := function.__globals__.get(name), types.ModuleType)]
-    return not (function.__closure__ or "is_scripting" in names or any(_keeps(module, names) for module in modules))
+def _is_kept(named: object, names: set[str]) -> bool:
+    """Return whether a script that reads these names has kept what one of them was: it may be replaced later."""
+    if isinstance(named, types.FunctionType):
+        return not _is_of_torch(named.__module__)
+    return isinstance(named, types.ModuleType) and _keeps(named, names)
 
 
 def _is_of_torch(module: str | None) -> bool:
