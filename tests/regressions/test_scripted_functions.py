@@ -44,6 +44,17 @@ with warnings.catch_warnings():
             return x + 1
         return x + 2
 
+    @torch.jit.script
+    def demanding(x: torch.Tensor, count: int) -> torch.Tensor:
+        if count < 0:
+            raise ValueError("no negative count")
+        assert count < 5
+        return x * count
+
+    @torch.jit.script
+    def rounded(x: torch.Tensor, number: float) -> torch.Tensor:
+        return x * round(number)
+
     def shifted(x: torch.Tensor) -> torch.Tensor:
         return x + 1
 
@@ -104,6 +115,33 @@ def test_functions_are_those_of_the_time_of_scripting(monkeypatch):
         return doubled(x)
 
     assert torch.equal(plumbline.compile(call, backend="eager")(torch.ones(3)), call(torch.ones(3)))
+
+
+def error_of(call, *args):
+    with pytest.raises(Exception) as raised:  # noqa: PT011  which kind it is is what is compared
+        call(*args)
+    return type(raised.value)
+
+
+@pytest.mark.parametrize("count", [-1, 7])
+def test_errors_are_those_of_scripts(count):
+    def call(x, count):
+        try:
+            return demanding(x, count)
+        except (ValueError, AssertionError):
+            return x
+
+    found = error_of(plumbline.compile(call, backend="eager"), torch.ones(3), count)
+    assert found is error_of(call, torch.ones(3), count)
+    assert not issubclass(found, ValueError | AssertionError)
+
+
+def test_scripts_round_to_floats():
+    def call(x, number):
+        return rounded(x, number)
+
+    x = torch.ones(3, dtype=torch.int64)
+    assert plumbline.compile(call, backend="eager")(x, 2.25).dtype == call(x, 2.25).dtype
 
 
 def test_what_asks_whether_it_is_scripted_is_called():

@@ -1,10 +1,11 @@
 """Functions of `torch.jit.script`: the Python that one was made of is evaluated, where both mean the same.
 
 TorchScript keeps what it found when it compiled: functions, numbers of modules, what a closure held, and that it is
-scripting. It copies lists and dictionaries that enter, and turns whole numbers into floats where floats are declared:
-such calls break.
+scripting. It copies lists and dictionaries that enter, turns whole numbers into floats where floats are declared,
+rounds to floats, and raises errors of its own: such calls break.
 """
 
+import dis
 import types
 from collections.abc import Iterator
 
@@ -68,7 +69,7 @@ def _is_taken(value: Value, declared: str) -> bool:
 def original_of(scripted: object) -> types.FunctionType | None:
     """Return the Python function of a scripted one; None where it may mean something else than its script."""
     original = getattr(scripted, "_torchdynamo_inline", None)  # torch leaves it there for compilers
-    if not isinstance(original, types.FunctionType) or original.__closure__:
+    if not isinstance(original, types.FunctionType) or original.__closure__ or _raises_or_rounds(original.__code__):
         return None
     names = set(_names_read(original.__code__))
     named = [original.__globals__[name] for name in names if name in original.__globals__]
@@ -91,6 +92,12 @@ def _keeps(module: types.ModuleType, names: set[str]) -> bool:
     if _is_of_torch(module.__name__):
         return False
     return any(isinstance(vars(module).get(name), _KEPT_BY_SCRIPTS) for name in names)
+
+
+def _raises_or_rounds(code: types.CodeType) -> bool:
+    """Return whether code has a `raise`, an `assert` or a `round`, which a script does in its own way."""
+    steps = dis.get_instructions(code)
+    return any(one.opname == "RAISE_VARARGS" or (one.opname, one.argval) == ("LOAD_GLOBAL", "round") for one in steps)
 
 
 def _names_read(code: types.CodeType) -> Iterator[str]:
