@@ -507,7 +507,10 @@ def _with_offset(
 
 
 def _dtypes(results: Sequence[object], places: tuple[int, ...]) -> list[torch.dtype]:
-    return [tensor_of(node).dtype for node in (results[place] for place in places) if isinstance(node, fx.Node)]
+    """Return the dtypes of some results, those of a list one after the other."""
+    values = [value_of(node) for node in (results[place] for place in places) if isinstance(node, fx.Node)]
+    parts = [part for value in values for part in (value if isinstance(value, (tuple, list)) else (value,))]
+    return [part.dtype for part in parts if isinstance(part, torch.Tensor)]
 
 
 def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphModule, tuple[int, ...]]:
