@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ..graph.facts import facts_of, is_random
+from ..graph.promises import workspace_of
 from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, SymbolicNumber
 from ..schedule.execution_plan import ExecutionPlan, Segment
 from ..symbolic.symbolic_sizes import Size
@@ -117,10 +118,10 @@ def _fits(program: LoopProgram) -> tuple[str, dict[str, object]]:
     """
     layouts: dict[str, object] = {}
     conditions = []
-    anywhere = _read_wherever_they_are(program)
+    anywhere, workspaces = _read_wherever_they_are(program), _workspaces(program)
     for name in program.inputs:
         buffer = program.buffers.get(name)
-        if buffer is None:
+        if buffer is None or name in workspaces:
             continue
         place, layout = local(name), f"({buffer.shape}, {buffer.strides}, {buffer.dtype})"
         if not program.sizes:
@@ -132,6 +133,18 @@ def _fits(program: LoopProgram) -> tuple[str, dict[str, object]]:
         conditions.append(f"not {place}.is_neg()")
     parameters = ", ".join([*map(local, program.inputs), *program.sizes])
     return f"lambda {parameters}: {' and '.join(conditions) or True}", layouts
+
+
+def _workspaces(program: LoopProgram) -> frozenset[str]:
+    """Return the inputs that calls take as their workspace and nothing else reads: the library says how large it is."""
+    read: set[str] = set()
+    taken: set[str] = set()
+    for step in program.steps:
+        workspace = workspace_of(step.target, step.args) if isinstance(step, Extern) else None
+        names = {workspace.name} if isinstance(workspace, Ref) else set[str]()
+        taken |= names
+        read |= step.reads - names
+    return frozenset(taken - read - program.output_names)
 
 
 def _read_wherever_they_are(program: LoopProgram) -> frozenset[str]:

@@ -60,6 +60,15 @@ _WITH_WORKSPACE = (["mkldnn_rnn_layer"], ["with_grad_mkldnn_rnn_layer"])
 _WORKSPACE = 3
 
 
+def workspace_of(target: object, arguments: Sequence[object]) -> object:
+    """Return the argument that is a workspace, which may be of another size than promised; None where there is none."""
+    reads = str(target).split(".")[1:2] == ["mkldnn_rnn_layer_backward"]
+    return arguments[_READ_WORKSPACE] if reads and len(arguments) > _READ_WORKSPACE else None
+
+
+_READ_WORKSPACE = 22
+
+
 def _size(size: object, sizes: Mapping[str, float]) -> object:
     """Return a promised size as a number, or None where it depends on a symbol that the graph was not given."""
     if not is_symbolic(size):
