@@ -10,7 +10,6 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,8 +24,7 @@ from plumbline.compiler.base.torch_facts import (
 from .lane_evaluation import LaneCall, LanePlan, plain
 from .lanes import Lanes
 from .monte_carlo import map_tensors, tensors_in
-from .operator_facts import OperatorFacts
-from .shadow import ArgumentsBefore, ShadowRun, has_no_memory, is_plain
+from .shadow import ArgumentsBefore, FollowedCall, ShadowRun, has_no_memory, is_plain
 from .shadow_memory import shadow_view, wide_dtype, write_rows
 
 EXACT_LANE, WIDE_LANE = LanePlan(1, 0, 0, 0), LanePlan(0, 0, 1, 0)
@@ -109,8 +107,8 @@ class LightLane(ShadowRun):
         return self._hidden() if torch.is_inference_mode_enabled() else _Apart()
 
     def _evaluate(self, call: LaneCall) -> list[Tensor]:
-        if not all(_has_floats(real) for real in call.real):  # places of the largest, a mask, a count
-            self.may_jump |= _has_floats([call.args, call.kwargs])
+        if not all(map(_is_of_floats, call.real)):  # places of the largest, a mask, a count
+            self.may_jump |= any(map(_is_of_floats, tensors_in((call.args, call.kwargs))))
         if not self.plan.exact:
             if "as_strided" in call.facts.name:
                 raise ValueError("lanes beside each other have no address of their own")
@@ -125,12 +123,13 @@ class LightLane(ShadowRun):
                 raise ValueError(f"a lane has shape {tuple(value.shape)}, eager {tuple(real.shape)}")
         return [value.unsqueeze(0) for value in values]
 
-    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> ArgumentsBefore | None:
+    def _prepare(self, call: FollowedCall) -> ArgumentsBefore | None:
+        facts = call.facts
         self._overwrites = bool(facts.written)
         # Where relu and its like are not smooth, their gradients jump.
         if facts.jumping or facts.name == "_local_scalar_dense" or (facts.moving and facts.name.endswith("_backward")):
-            self.may_jump |= _has_floats([args, kwargs])
-        return super()._prepare(facts, args, kwargs)
+            self.may_jump |= any(map(_is_of_floats, call.tensors))
+        return super()._prepare(call)
 
     def _view(self, tensor: Tensor) -> Tensor:
         if has_no_memory(tensor):
@@ -194,5 +193,5 @@ def _same_order(first: Tensor, second: Tensor) -> bool:
     return all(size == 1 or a == b for size, a, b in zip(first.shape, first.stride(), second.stride(), strict=True))
 
 
-def _has_floats(values: Any) -> bool:
-    return any(t.is_floating_point() or t.is_complex() for t in tensors_in(values))
+def _is_of_floats(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()

@@ -71,6 +71,7 @@ SUMMING = _names(
 _REDUCING = _names("scatter_reduce index_reduce")
 _NORMS = _names("linalg_vector_norm norm")
 _BY_INDEX = _names("index_put _index_put_impl _unsafe_index_put")
+_BY_CALL = _REDUCING | _NORMS | _BY_INDEX
 
 # Smooth composites with internal cancellation, which noisy lanes must show: these run a decomposition instead.
 COMPOSITE = _names(
@@ -136,6 +137,8 @@ class OperatorFacts:
 
         Writing by index unless it accumulates; reductions by maximum or minimum (backward compares for equality).
         """
+        if self.name not in _BY_CALL:
+            return self
         arguments = [*args, *kwargs.values()]
         selects = self.name in _BY_INDEX and not (args[3] if len(args) > 3 else kwargs.get("accumulate", False))
         selects |= self.name in _REDUCING and any(isinstance(a, str) and a in ("amax", "amin") for a in arguments)

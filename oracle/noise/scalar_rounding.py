@@ -11,19 +11,22 @@ import torch
 from torch import Tensor
 
 from .lane_evaluation import LaneCall, plain
-from .monte_carlo import map_tensors, tensors_in
+from .monte_carlo import map_tensors
 from .operator_facts import OperatorFacts
 from .shadow_memory import wide_dtype
 
 _LOW = (torch.float16, torch.bfloat16)
 
 
-def needs_decision(facts: OperatorFacts, args: Any, kwargs: Any) -> torch.dtype | None:
-    """Return the dtype a float scalar of this call may be rounded to, None when rounding it changes nothing."""
+def needs_decision(facts: OperatorFacts, args: Any, kwargs: Any, tensors: list[Tensor]) -> torch.dtype | None:
+    """Return the dtype a float scalar of this call may be rounded to, None when rounding it changes nothing.
+
+    tensors: all that are among the arguments.
+    """
     scalars = [v for v in [*args, *kwargs.values()] if isinstance(v, float) and v == v and abs(v) != float("inf")]
     if not scalars:
         return None
-    tensors = [t for t in tensors_in([args, kwargs]) if t.is_floating_point()]
+    tensors = [t for t in tensors if t.is_floating_point()]
     sized = [t for t in tensors if t.dim()] or tensors
     if not sized:
         return None

@@ -77,16 +77,26 @@ class ShadowRun(DispatchMode):
         if func.is_view:
             return func(*args, **kwargs)
         facts = facts_of(func).of_call(args, kwargs)
-        try:
+        call = FollowedCall(func, facts, args, kwargs, tensors_in((args, kwargs)))
+        if facts.written:
             with self._apart():
-                before = self._prepare(facts, args, kwargs)
-        except Exception as error:  # a failure in the shadow must not disturb the real run
-            self._distrust(f"{func}: {type(error).__name__} in its shadow: {error}")
-            before = None
-        result = func(*args, **kwargs)
-        with self._apart():
-            self._follow(func, facts, before, args, kwargs, result)
+                before = self._prepared(call)
+            result = func(*args, **kwargs)
+            with self._apart():
+                self._follow(call, before, result)
+        else:  # the arguments are the same afterwards
+            result = func(*args, **kwargs)
+            with self._apart():
+                self._follow(call, self._prepared(call), result)
         return result
+
+    def _prepared(self, call: "FollowedCall") -> Any:
+        """Return what `_prepare` does; a failure in the shadow must not disturb the real run."""
+        try:
+            return self._prepare(call)
+        except Exception as error:
+            self._distrust(f"{call.operator}: {type(error).__name__} in its shadow: {error}")
+            return None
 
     def lanes_of(self, tensor: Tensor) -> Lanes:
         """Return the lanes of a tensor of the run, gradients included; inside and after the with-block."""
@@ -133,15 +143,22 @@ class ShadowRun(DispatchMode):
             finally:
                 torch.set_default_dtype(default)
 
-    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> "ArgumentsBefore | None":
+    def _prepare(self, call: "FollowedCall") -> "ArgumentsBefore | None":
         """Return the arguments as lanes see them before the operator overwrites any; None when a tensor is opaque."""
-        if not all(is_plain(tensor) for tensor in tensors_in([args, kwargs])):
+        if not all(map(is_plain, call.tensors)):
             return None
-        lane_args, lane_kwargs = map_tensors(widened(args), self._view), map_tensors(widened(kwargs), self._view)
+        args, kwargs, facts = call.args, call.kwargs, call.facts
+        lane_args = tuple(map(self._in_lanes, args))
+        lane_kwargs = {key: self._in_lanes(value) for key, value in kwargs.items()}
         real_args, real_kwargs = args, kwargs
-        if facts.written and (facts.random or self._diagnose or needs_decision(facts, args, kwargs) is not None):
+        if facts.written and (
+            facts.random or self._diagnose or needs_decision(facts, args, kwargs, call.tensors) is not None
+        ):
             real_args, real_kwargs = map_tensors(args, torch.clone), map_tensors(kwargs, torch.clone)
         return ArgumentsBefore(lane_args, lane_kwargs, real_args, real_kwargs)
+
+    def _in_lanes(self, value: Any) -> Any:
+        return self._view(value) if isinstance(value, Tensor) else map_tensors(_wide(value), self._view)
 
     def _storage(self, tensor: Tensor) -> ShadowStorage:
         storage = self._living.find(tensor)
@@ -162,44 +179,42 @@ class ShadowRun(DispatchMode):
             rows = value.unsqueeze(0).expand(self.plan.count, *value.shape)
         return rows
 
-    def _follow(
-        self, func: Any, facts: OperatorFacts, before: "ArgumentsBefore | None", args: Any, kwargs: Any, result: Any
-    ) -> None:
-        everything = tensors_in([args, kwargs])
-        devices = {tensor.device.type for tensor in [*everything, *tensors_in(result)]}
-        if devices == {"meta"}:
+    def _follow(self, call: "FollowedCall", before: "ArgumentsBefore | None", result: Any) -> None:
+        results = tensors_in(result)
+        everything = (*call.tensors, *results)
+        if everything and all(tensor.device.type == "meta" for tensor in everything):
             return  # a question about sizes: torch asks it for zeros that are stored nowhere
-        if before is None or not all(is_plain(t) for t in tensors_in(result)):
-            self._distrust(f"{func}: a sparse, quantised or opaque tensor")
-            self._forget(result, written_tensors(facts, args, kwargs))
+        if before is None or not all(map(is_plain, results)):
+            self._distrust(f"{call.operator}: a sparse, quantised or opaque tensor")
+            self._forget([*results, *call.written()])
             return
-        written = written_tensors(facts, args, kwargs)
-        outputs = self._outputs(result, everything, written)
-        if not outputs and not tensors_in(result):
-            self._observe_python(func, facts, args, kwargs, result)
+        outputs = self._outputs(call, results)
+        if not outputs and not results:
+            self._observe_python(call, result)
             return
         if not outputs:
             return
         try:
-            values = self._values(func, facts, before, outputs)
+            values = self._values(call, before, outputs)
         except Exception as error:  # an error in a lane must not disturb the real run
             if "a lane has shape" in str(error):
                 self.unstable_control_flow = True
-            self._distrust(f"{func}: {type(error).__name__} in a float64 lane: {str(error).splitlines()[0:1]}")
+            name, lines = type(error).__name__, str(error).splitlines()
+            self._distrust(f"{call.operator}: {name} in a float64 lane: {lines[0:1]}")
             values = None
         for index, real in enumerate(outputs):
             self._store(real, values[index] if values is not None and index < len(values) else None)
 
-    def _outputs(self, result: Any, everything: list[Tensor], written: list[Tensor]) -> list[Tensor]:
+    def _outputs(self, call: "FollowedCall", results: list[Tensor]) -> list[Tensor]:
         """Return what the call produced: fresh results, then written arguments; no results that alias an argument."""
-        keys = {storage_key(t) for t in everything}
-        return [t for t in tensors_in(result) if storage_key(t) not in keys] + written
+        keys = set(map(storage_key, call.tensors))
+        return [t for t in results if storage_key(t) not in keys] + call.written()
 
     def _values(
-        self, func: Any, facts: OperatorFacts, before: "ArgumentsBefore", outputs: list[Tensor]
+        self, observed: "FollowedCall", before: "ArgumentsBefore", outputs: list[Tensor]
     ) -> list[Tensor] | None:
         """Return the lanes of every output, None when every lane takes eager's values."""
-        args, kwargs = before.args, before.kwargs
+        func, facts, args, kwargs = observed.operator, observed.facts, before.args, before.kwargs
         if facts.name == "nextafter" and not facts.written:
             return [_stepped(before, *outputs)]
         if facts.fixed:
@@ -213,11 +228,11 @@ class ShadowRun(DispatchMode):
             if drawn is None:
                 self._distrust(f"{func}: its draw cannot be repeated in the lanes")
             return drawn
-        if not tensors_in([args, kwargs]) and facts.name not in ("arange", "linspace", "logspace"):
+        if not observed.tensors and facts.name not in ("arange", "linspace", "logspace"):
             return None
-        floats = [t.dtype for t in [*tensors_in([args, kwargs]), *outputs] if t.is_floating_point() or t.is_complex()]
+        floats = [t.dtype for t in (*observed.tensors, *outputs) if t.is_floating_point() or t.is_complex()]
         call = LaneCall(func, facts, before.lane_args, before.lane_kwargs, floats, outputs)
-        dtype = needs_decision(facts, args, kwargs)
+        dtype = needs_decision(facts, args, kwargs, observed.tensors)
         if dtype is not None:
             call = decide_scalars(call, widened(args), widened(kwargs), dtype)
         if self._diagnose:
@@ -246,19 +261,19 @@ class ShadowRun(DispatchMode):
         write_rows(rows, lanes)
         storage.acknowledge(real)
 
-    def _forget(self, result: Any, written: list[Tensor]) -> None:
+    def _forget(self, tensors: list[Tensor]) -> None:
         """Take eager's bytes for the results of an operator that was not followed."""
-        for tensor in [*tensors_in(result), *written]:
+        for tensor in tensors:
             if is_plain(tensor):
                 self._store(tensor, None)
 
-    def _observe_python(self, func: Any, facts: OperatorFacts, args: Any, kwargs: Any, result: Any) -> None:
+    def _observe_python(self, call: "FollowedCall", result: Any) -> None:
         """Note when lanes disagree on an integer or boolean that Python reads: rounding decides the control flow."""
-        if facts.name == "_local_scalar_dense" and not isinstance(result, (float, complex)):
-            rows = self._view(args[0])[: self.plan.exact + self.plan.replicas]
+        if call.facts.name == "_local_scalar_dense" and not isinstance(result, (float, complex)):
+            rows = self._view(call.args[0])[: self.plan.exact + self.plan.replicas]
             self.unstable_control_flow |= bool((rows != result).any())
-        elif facts.name == "equal":
-            left, right = self._view(args[0]), self._view(args[1])
+        elif call.facts.name == "equal":
+            left, right = self._view(call.args[0]), self._view(call.args[1])
             judged = self.plan.exact + self.plan.replicas
             answers = [torch.equal(left[i], right[i]) for i in range(judged)]
             self.unstable_control_flow |= any(answer != result for answer in answers)
@@ -266,6 +281,27 @@ class ShadowRun(DispatchMode):
     def _distrust(self, reason: str) -> None:
         if reason not in self.untrusted:
             self.untrusted.append(reason)
+
+
+@dataclass(slots=True, eq=False)
+class FollowedCall:
+    """An operator's call as eager makes it.  tensors: all of its arguments'."""
+
+    operator: Any
+    facts: OperatorFacts
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    tensors: list[Tensor]
+
+    def written(self) -> list[Tensor]:
+        """Return the tensors among the arguments that the operator writes."""
+        tensors: list[Tensor] = []
+        for place in self.facts.written:
+            if isinstance(place, int):
+                tensors += tensors_in(self.args[place]) if place < len(self.args) else []
+            else:
+                tensors += tensors_in(self.kwargs.get(place))
+        return tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,14 +351,3 @@ def widened(values: Any) -> Any:
 
 def _wide(value: Any) -> Any:
     return wide_dtype(value) if isinstance(value, torch.dtype) else value
-
-
-def written_tensors(facts: OperatorFacts, args: Any, kwargs: Any) -> list[Tensor]:
-    """Return the tensors among the arguments that an operator writes."""
-    tensors: list[Tensor] = []
-    for place in facts.written:
-        if isinstance(place, int):
-            tensors += tensors_in(args[place]) if place < len(args) else []
-        else:
-            tensors += tensors_in(kwargs.get(place))
-    return tensors

@@ -19,7 +19,7 @@ from ..noise.lane_evaluation import LaneCall, plain
 from ..noise.monte_carlo import map_tensors, tensors_in
 from ..noise.operator_facts import OperatorFacts
 from ..noise.scalar_rounding import decide_scalars, needs_decision
-from ..noise.shadow import ShadowRun, has_no_memory, is_plain, widened, written_tensors
+from ..noise.shadow import FollowedCall, ShadowRun, has_no_memory, is_plain, widened
 from ..noise.shadow_memory import wide_dtype
 from .user_sites import SiteFinder, UserSite
 from .value_pairs import PairStorage, StoragePlace
@@ -147,10 +147,10 @@ class RecordedRun(ShadowRun):
             operand = self._operand(tensor)
         return operand.storage, operand.place, operand.computed, operand.exact
 
-    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> Any:
-        if not all(is_plain(tensor) for tensor in tensors_in([args, kwargs])):
+    def _prepare(self, call: FollowedCall) -> Any:
+        if not all(map(is_plain, call.tensors)):
             return None
-        return tuple(self._operand(tensor) for tensor in tensors_in([args, kwargs]))
+        return tuple(self._operand(tensor) for tensor in call.tensors)
 
     def _operand(self, tensor: Tensor) -> ReadTensor:
         place, wide = StoragePlace.of(tensor), wide_dtype(tensor.dtype)
@@ -176,16 +176,16 @@ class RecordedRun(ShadowRun):
         storage = self._pairs.get(storage_key(tensor))
         return storage if storage is not None and storage.size_bytes == tensor.untyped_storage().nbytes() else None
 
-    def _follow(self, func: Any, facts: OperatorFacts, before: Any, args: Any, kwargs: Any, result: Any) -> None:
-        site = self._sites.site()
-        everything, written = tensors_in([args, kwargs]), written_tensors(facts, args, kwargs)
-        if before is None or not all(is_plain(tensor) for tensor in tensors_in(result)):
+    def _follow(self, call: FollowedCall, before: Any, result: Any) -> None:
+        func, facts, args, kwargs = call.operator, call.facts, call.args, call.kwargs
+        site, results = self._sites.site(), tensors_in(result)
+        if before is None or not all(map(is_plain, results)):
             self._distrust(f"{func}: a sparse, quantised or opaque tensor")
-            self._take(t for t in [*tensors_in(result), *written] if is_plain(t))
+            self._take(t for t in [*results, *call.written()] if is_plain(t))
             return
-        outputs = self._outputs(result, everything, written)
+        outputs = self._outputs(call, results)
         if not outputs:
-            if not tensors_in(result) and facts.name == "_local_scalar_dense" and not before[0].is_exact:
+            if not results and facts.name == "_local_scalar_dense" and not before[0].is_exact:
                 self._distrust(f"a number is read from a tensor at line {site.line} and counts as exact from there")
             return
         rounds = not (facts.fixed or facts.moving or facts.jumping or facts.converting)
@@ -194,7 +194,7 @@ class RecordedRun(ShadowRun):
         random = facts.draws(args, kwargs) or facts.name == "nextafter"  # which takes eager's step as a draw
         exact_already = (
             (facts.fixed and facts.name != "nextafter")
-            or (not everything and facts.name not in _MADE)
+            or (not call.tensors and facts.name not in _MADE)
             or (random and facts.name in PURE)
         )
         if exact_already and not (random and facts.name == "normal"):
@@ -207,7 +207,7 @@ class RecordedRun(ShadowRun):
             self._take(outputs)
             return
         try:
-            self._record(site, func, facts, before, args, kwargs, outputs, random=random)
+            self._record(site, call, before, outputs, random=random)
         except Exception as error:  # whatever a kernel raises in float64: the program itself goes on
             reason = str(error).splitlines()[:1]
             self._distrust(f"{func}: {type(error).__name__} in float64: {reason}")
@@ -216,18 +216,16 @@ class RecordedRun(ShadowRun):
     def _record(
         self,
         site: UserSite,
-        func: Any,
-        facts: OperatorFacts,
+        observed: FollowedCall,
         operands: tuple[ReadTensor, ...],
-        args: Any,
-        kwargs: Any,
         outputs: list[Tensor],
         *,
         random: bool,
     ) -> None:
+        func, facts, args, kwargs = observed.operator, observed.facts, observed.args, observed.kwargs
         computed = [StoragePlace.of(t).meant(_stored(t.detach()).to(wide_dtype(t.dtype), copy=True)) for t in outputs]
         draw = tuple(computed) if random else None
-        floats = [t.dtype for t in [*tensors_in([args, kwargs]), *outputs] if t.is_floating_point() or t.is_complex()]
+        floats = [t.dtype for t in (*observed.tensors, *outputs) if t.is_floating_point() or t.is_complex()]
 
         def hole(_: Tensor) -> Tensor:
             return _HOLE
@@ -236,7 +234,7 @@ class RecordedRun(ShadowRun):
             func, facts, map_tensors(widened(args), hole), map_tensors(widened(kwargs), hole), floats, outputs
         )
         values = [operand.computed for operand in operands]
-        dtype = needs_decision(facts, args, kwargs)
+        dtype = needs_decision(facts, args, kwargs, observed.tensors)
         if dtype is not None and not random:
             call = self._decided(call, values, dtype)
         call = LaneCall(func, facts, call.args, call.kwargs, floats, [])  # lets go of eager's results

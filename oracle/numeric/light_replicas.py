@@ -58,7 +58,10 @@ class LightReplicas:
         return None if rest is None else torch.cat([few, rest])
 
     def _make(self, found: Found, path: str, cotangent: str | None, first: int, last: int) -> None:
-        """Run for a tensor that is not in `found`, unless it was asked for before, or for too many."""
+        """Run for a tensor that is not in `found`, unless it was asked for before, or for too many.
+
+        Most calls need replicas for one backward, if for any; where a second one does, others will.
+        """
         if path in found.get(cotangent, {}) or (not self._large and cotangent in found):
             return
         if self._large:
@@ -67,8 +70,9 @@ class LightReplicas:
             found.clear()
             self._runs += 1
         wanted: tuple[str, ...] = () if cotangent is None else (cotangent,)
-        if not self._large and found is self._few and cotangent in self._together:
-            wanted = self._together[self._together.index(cotangent) :]
+        together = () if self._large or found is not self._few else self._together
+        if cotangent in together and any(key in found for key in together):
+            wanted = tuple(key for key in together[together.index(cotangent) :] if key not in found)
         step = _AT_ONCE if self._large else last - first
         parts: list[Found] = []
         for start in range(first, last, step):

@@ -47,7 +47,7 @@ class Follow:
 
     def __init__(self, size=4):
         self.runs = []
-        self.tensors = {key: torch.full((size,), 2.0) for key in (None, "random", "ones")}
+        self.tensors = {key: torch.full((size,), 2.0) for key in (None, "random", "one-hot", "ones")}
 
     def __call__(self, lane, wanted, keep, take):
         self.runs.append((tuple(wanted), lane.plan.replicas))
@@ -62,21 +62,22 @@ class Follow:
                 keep(key, {"x": found[key], "y": found[key]})
 
 
-def test_one_run_gives_the_replicas_of_all_backwards_and_one_more_the_rest_of_them():
+def test_a_run_gives_the_replicas_of_one_backward_then_of_all_others_and_one_more_the_rest_of_them():
     follow = Follow()
-    replicas = LightReplicas(follow, ("random", "ones"), large=False, number=8, seed=0)
+    replicas = LightReplicas(follow, ("random", "one-hot", "ones"), large=False, number=8, seed=0)
     first = replicas.few("x", "random")
     assert first.shape == (2, 4)
+    assert replicas.few("y", "one-hot").shape == (2, 4)
     assert replicas.few("y", "ones").shape == (2, 4)
-    assert follow.runs == [(("random", "ones"), 2)]
+    assert follow.runs == [(("random",), 2), (("one-hot", "ones"), 2)]
     whole = replicas.all("x", "random")
     assert whole.shape == (8, 4)
     assert torch.equal(whole[:2], first)
     assert len(whole.unique(dim=0)) == 8
     assert replicas.all("y", "random").shape == (8, 4)
-    assert follow.runs[1:] == [(("random",), 6)]
+    assert follow.runs[2:] == [(("random",), 6)]
     assert replicas.few("z", "random") is None
-    assert len(follow.runs) == 2
+    assert len(follow.runs) == 3
 
 
 def test_in_a_large_call_two_lanes_run_at_once_and_little_is_kept(monkeypatch):
