@@ -23,6 +23,8 @@ from .walk import Visit, Walk, walk
 _WITH_FIELDS = frozenset({"tensor", "list", "dict", "deque", "set", "array", "tuple"})
 """Kinds with content of their own, and attributes beside it."""
 
+_ORDINARY = (torch.Tensor, torch.nn.Parameter)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
@@ -73,7 +75,8 @@ class Snapshot:
             if inner is not None:  # a value that outlived its transform: only the memory inside it can change
                 self._save(path, kind, inner)
                 return
-            if isinstance(value, UninitializedParameter | UninitializedBuffer):
+            # Asking a parameter for its class takes torch's own `isinstance`, written in Python.
+            if type(value) not in _ORDINARY and isinstance(value, UninitializedParameter | UninitializedBuffer):
                 self.obstacles.append(f"{path} is not initialised yet, and cannot be made so again")
                 return
             if not can_be_saved(value):
