@@ -4,6 +4,7 @@ import linecache
 import math
 import os
 import shlex
+import traceback
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -232,9 +233,15 @@ def _place(call: JudgedCall | None, item: Any) -> tuple[str, int]:
 
 
 def _own_traceback(item: Any, own: BaseException) -> ReprTraceback:
+    if own.__traceback__ is None:  # whoever caught it has let go of its frames
+        return _as_text("".join(traceback.format_exception_only(own)))
     representation = item.repr_failure(pytest.ExceptionInfo.from_exception(own))
     if isinstance(representation, ExceptionChainRepr):
         entries = [entry for traceback, _, _ in representation.chain for entry in traceback.reprentries]
         return ReprTraceback(entries, None, style="long")
-    lines = [f"    {line}" for line in str(representation).splitlines()]
+    return _as_text(str(representation))
+
+
+def _as_text(text: str) -> ReprTraceback:
+    lines = [f"    {line}" for line in text.splitlines()]
     return ReprTraceback([ReprEntry(lines, None, None, None, "long")], None, style="long")

@@ -66,9 +66,10 @@ class Undoing:
 
         Raises CannotUndo, and does not run, where a failure would leave something that cannot be put back.
         """
-        if self.passed and not self.saves:
+        passed = self.passed and not _share_memory(self.effects.written, inputs)
+        if passed and not self.saves:
             return self.run(*inputs)
-        written = self.effects.at_risk if self.passed else self.effects.written
+        written = self.effects.at_risk if passed else self.effects.written
         if written and takes_history_for_good(self.effects, inputs):
             raise CannotUndo
         before = saved(written, self.effects.draws, inputs)
@@ -80,6 +81,14 @@ class Undoing:
             raise
         self.passed = True
         return result
+
+
+def _share_memory(written: Sequence[int], inputs: Sequence[object]) -> bool:
+    """Return whether inputs of a run that writes share memory: kernels refuse some that overlap."""
+    if not written:
+        return False
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor) and value.layout is torch.strided]
+    return len(set(map(storage_key, tensors))) < len(tensors)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
