@@ -8,6 +8,7 @@ never touched, and the graph is retained: it may be joined to the user's own.
 
 import contextlib
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -226,7 +227,7 @@ def gradients_of(
     """
     alone = kind.removesuffix(ALONE) if kind.endswith(ALONE) else None
     chosen = [outputs[path] for path in sorted(outputs) if alone in (None, path)]
-    asked = list(leaves.values())
+    asked, handled = list(leaves.values()), sys.exception()
     try:
         cotangents = cotangents_for(chosen, kind, seed)
         with with_overrides(), ending_at(earlier):
@@ -237,7 +238,7 @@ def gradients_of(
             with ending_at(earlier):
                 gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
-        return Gradients({}, without_frames(error))
+        return Gradients({}, without_frames(error, handled))
     named = dict(zip(leaves, gradients, strict=True))
     layouts = {
         leaf: str(each.layout) for leaf, each in named.items() if each is not None and each.layout != torch.strided

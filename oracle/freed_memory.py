@@ -34,10 +34,15 @@ def chain_of(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def without_frames(error: Exception) -> Exception:
-    """Return the exception of a run that is undone, without the frames that it passed: what they hold is to end."""
+def without_frames(error: Exception, handled: BaseException | None) -> Exception:
+    """Return the exception of a run that is undone, without the frames that it passed: what they hold is to end.
+
+    handled: the exception that was being handled when the run began. It leads on to it, and is the caller's own.
+    """
+    others = {id(each) for each in chain_of(handled)}
     for each in chain_of(error):
-        each.__traceback__ = None
+        if id(each) not in others:
+            each.__traceback__ = None
     return error
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -83,7 +84,7 @@ class CallRuns:
                 ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
             outcome = outcome_of(self.snapshot, ended, stand_ins)  # with what the frames hold, as in the live run
             if isinstance(ended.error, Exception) and not is_compiler_failure(ended.error):
-                without_frames(ended.error)  # a compiler's failure is told from others by its place
+                without_frames(ended.error, sys.exception())  # a compiler's failure is told from others by its place
             self.lost = [
                 *self.snapshot.not_rewindable(),
                 *stand_ins.left_the_call(outcome.error),

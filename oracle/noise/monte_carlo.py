@@ -56,9 +56,8 @@ def _collect_tensors(values: Iterable[Any], found: list[Tensor]) -> None:
         if isinstance(value, Tensor):
             found.append(value)
         elif isinstance(value, (list, tuple)):
-            if value:
-                _collect_tensors(value, found)
-        elif isinstance(value, dict) and value:
+            _collect_tensors(value, found)
+        elif isinstance(value, dict):
             _collect_tensors(value.values(), found)
 
 
@@ -66,17 +65,8 @@ def map_tensors(value: Any, change: Any) -> Any:
     """Return an argument tree with `change` applied to every tensor in it."""
     if isinstance(value, Tensor):
         return change(value)
-    if type(value) in (list, tuple):
-        return type(value)(
-            [
-                change(item)
-                if isinstance(item, Tensor)
-                else map_tensors(item, change)
-                if isinstance(item, (list, tuple, dict))
-                else item
-                for item in value
-            ]
-        )
+    if isinstance(value, (list, tuple)):
+        return type(value)([map_tensors(item, change) for item in value]) if type(value) in (list, tuple) else value
     if isinstance(value, dict):
         return {key: map_tensors(item, change) for key, item in value.items()}
     return value

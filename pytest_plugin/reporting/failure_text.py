@@ -237,7 +237,7 @@ def _own_traceback(item: Any, own: BaseException) -> ReprTraceback:
         return _as_text("".join(traceback.format_exception_only(own)))
     representation = item.repr_failure(pytest.ExceptionInfo.from_exception(own))
     if isinstance(representation, ExceptionChainRepr):
-        entries = [entry for traceback, _, _ in representation.chain for entry in traceback.reprentries]
+        entries = [entry for part, _, _ in representation.chain for entry in part.reprentries]
         return ReprTraceback(entries, None, style="long")
     return _as_text(str(representation))
 

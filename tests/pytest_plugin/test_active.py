@@ -91,6 +91,22 @@ def test_it(compiled):
     )
 
 
+def test_a_failure_whose_traceback_was_taken_is_reported_all_the_same(runs: PluginRuns) -> None:
+    runs.write("""
+import sys
+
+def test_it(compiled):
+    if sys.exception() is not None:  # the stage is being looked for: the first run has ended with this
+        sys.exception().__traceback__ = None
+    assert compiled(planned(lambda: 1, value=2, inductor="WRONG"))() == 1
+""")
+    result = runs.run(backends="inductor")
+    assert outcomes(result) == {"failed": 1}
+    result.stdout.fnmatch_lines(
+        ["E   WRONG at inductor*", "The test itself ended with this:", "*AssertionError: assert 2 == 1*"]
+    )
+
+
 def test_expected_failures_still_work_when_compiled_code_is_right(runs: PluginRuns) -> None:
     runs.write("""
 @pytest.mark.xfail
