@@ -33,7 +33,7 @@ from ..values.torch.overrides.override_facts import MODES_ASIDE
 from ..values.traces import add_callers
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
-from .breaks.later_walks import may_walk
+from .breaks.later_code import asked_later, sees_steps
 from .breaks.operations import Branch, Operation, operation_at
 from .context.assumptions import AssumedInVain, leaves_no_trace
 from .context.attempt import CaptureAttempt
@@ -253,6 +253,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     before, handled = list(frame.stack), handled_in(frames)
     writer = SpecialisationWriter(unit, recorder)
     writer.watched, writer.keeps_history = watched_by(before), signal.walks_results
+    writer.asked_later = asked_later(frames)
     try:
         exception = writer.out.value(handled) if handled is not None else None
         if signal.lets_go_first and stop.places[0][1]:
@@ -264,7 +265,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
         writer.hand_over_pending()
         writer.out.replay_effects()
         writer.out.restore_state()
-        writer.keeps_history = writer.keeps_history or may_walk(frames, writer.out.outputs)
+        writer.keeps_history = writer.keeps_history or sees_steps(writer.asked_later, writer.out.outputs)
     except (Break, SkipFrame) as inner:
         # Fetching a value is not an operation that plain Python could do in between: the tensor is the reason.
         why = signal.reason if signal.reason is UNSUPPORTED_TENSOR else CANNOT_RESUME
@@ -274,7 +275,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     statements = list(operation.statements)
     if exception is not None:
         statements = _under_handler(statements, writer.out.inject(run_handling), exception)
-    dropped = (writer.left_by if caught else writer.not_held_by)(frames[handling:], statements)
+    dropped = writer.left_by(frames[handling:], statements)
     traced = len(frames) - handling + 1 if caught is not None else len(frames)  # frames that the exception goes through
     callers = frame.origin().chain()[-traced:-1]
     called = f"{writer.out.inject(add_callers)}(_error, {writer.out.inject(callers)})" if callers else None

@@ -34,6 +34,7 @@ from ..values.source import Argument
 from ..values.torch.numbers.python_draws import GeneratorsBefore
 from ..values.torch.tensor import TensorValue
 from ..values.value import Value
+from .breaks.later_code import Later
 from .breaks.operations import Branch, is_compilable_callee
 from .context.assumptions import AssumedInVain
 from .context.autocast import autocast_depth, autocast_state, put_autocast
@@ -81,7 +82,8 @@ class SpecialisationWriter:
         self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
         self.run_warns = False  # whether the run of the graph gives all warnings of the capture
-        self.keeps_history = False  # whether the program walks from one result of the graph to another later on
+        self.asked_later = Later.NOTHING
+        self.keeps_history = False  # whether the program looks at the steps of the graph's results later on
 
     def _draw(self) -> None:
         """Write the draws from Python's generators, and what puts these back if the original code runs after all."""
@@ -152,7 +154,7 @@ class SpecialisationWriter:
             instead = frame.instead
             if asks_again_for_locals(frame, target):
                 raise Break(FRAME_ACCESS, "locals() after a break, for the dictionary that it gave before")
-            needed = kept_locals(frame, target)
+            needed = kept_locals(frame, target, all_of_them=Later.LOCALS in self.asked_later)
             held = {name for name, value in frame.locals.items() if name not in needed and self._is_held(value)}
             local = in_order_of_ends(frame, {*needed, *held}) if held else needed
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
@@ -161,10 +163,6 @@ class SpecialisationWriter:
             places.append(Place(frame.decoded, frame.namespace, layout, drops))
         target_name = self.out.inject(self.unit.resume(tuple(places)))
         return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in state)}))"
-
-    def not_held_by(self, frames: tuple[FrameState, ...], statements: list[str]) -> list[str]:
-        """Return the statement that drops what the operation at a break names and no variable of the program holds."""
-        return self._dropping(frames, _NAME.findall("\n".join(statements)))
 
     def left_by(self, frames: tuple[FrameState, ...], statements: list[str]) -> list[str]:
         """Return the statement for when an exception has left these frames: only their variables are held by it.
@@ -319,7 +317,7 @@ class SpecialisationWriter:
             if family.options.draws_graphs:
                 record(Artifact("capture", DIAGRAM, "svg", graph_svg(module)))
         if self.keeps_history and not family.user_backend:  # a compiled graph has one step of history for all results
-            record(FellBack("graph", "the program walks from one of its results to another", self.unit.origin()))
+            record(FellBack("graph", "the program looks at the history of its results", self.unit.origin()))
             self.run_warns = True
             return undoing(warning_at_the_end(module.forward, warned), effects), True
         repeated: list[OperationWarning] = []  # what the captured graph warns of while it is traced

@@ -613,6 +613,7 @@ class SideEffects(ABC):
     """Changes of what lives outside, replayed after the graph."""
 
     class_changes: dict[type, Value]  # attributes of classes that the program has set, by class
+    class_namespaces: dict[type, list[Value]]  # the views of their namespaces that it has asked for
 
     @abstractmethod
     def count(self) -> tuple[int, int]:

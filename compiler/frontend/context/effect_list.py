@@ -22,6 +22,7 @@ class EffectList(SideEffects):
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
         self.class_changes = {}
+        self.class_namespaces = {}
         self.counted: list[Callable[[Rebuilder], str]] = []
         self.alive: list[object] = []  # keeps the ids in `globals` unique
 

@@ -185,13 +185,16 @@ def _leaves_settings(leave: Value) -> bool:
     return isinstance(leave, LeaveBlock)
 
 
-def kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:
-    """Return the locals that the frame needs when it goes on, or in the handler around the call it stands after."""
+def kept_locals(frame: FrameState, target: int, *, all_of_them: bool = False) -> tuple[str, ...]:
+    """Return the locals that the frame needs when it goes on, or in the handler around the call it stands after.
+
+    all_of_them: whether a function that it calls may look at them.
+    """
     live = live_locals(frame.decoded)[target]
     handler = frame.decoded.handler_of[target - 1] if target else None
     if handler is not None:
         live |= live_locals(frame.decoded)[handler.target]
-    if _LOOK_AT_LOCALS.intersection(frame.decoded.code.co_names):
+    if all_of_them or _LOOK_AT_LOCALS.intersection(frame.decoded.code.co_names):
         return tuple(frame.locals)
     keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
     return tuple(name for name in frame.locals if name in live or name in keep_first)

@@ -274,6 +274,8 @@ def _real(value: Value) -> object:
 def _has_finaliser(real: object) -> bool:
     if isinstance(real, types.GeneratorType):
         return _cleans_up(real)
+    if issubclass(type(real), torch.autograd.graph.Node) and hasattr(real, "variable"):
+        return True  # only the program holds a leaf's own step, whose hooks end with it
     return defines(type(real), "__del__")
 
 

@@ -348,51 +348,47 @@ class Unit:
 
     def __call__(self, *args: object) -> object:
         """Run the first specialisation that fits, or capture one."""
-        for run in self.runs:
-            result = run(*args)
-            if result is not MISS:
-                try:
-                    return result
-                finally:
-                    del result, args  # a traceback may know this frame, by the frames that it called
+        result: object = None
         try:
+            for run in self.runs:
+                result = run(*args)
+                if result is not MISS:
+                    return result
             return self.miss(args)
         finally:
-            del args
+            del result, args  # a traceback may know this frame, by the frames that it called
 
     def miss(self, args: tuple[object, ...]) -> object:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
-        if self.family.on_miss is not None:
-            self.family.on_miss(self, args)
-        if self.exhausted or FROZEN.on or is_finalizing() or not outside_transforms():
-            return self.eager(*args)  # a process that ends cannot import what a capture needs
-        if not has_room():
-            record(RanEagerly(self.name, LIMIT.id, "the program recurses too deep", LIMIT.hint, self.origin()))
-            return self.eager(*args)
-        if has_foreign_modes():
-            return self._run_under_modes(args)
-        tried: list[Callable[..., object]] = []
-        while True:
-            with self.lock:
-                others = [run for run in self.runs if run not in tried]
-                if not others:
-                    specialisation = self._specialise(args)
-                    break
-            for run in others:  # another thread may have been faster; user code never runs under the lock
-                result = run(*args)
-                if result is not MISS:
-                    try:
-                        return result
-                    finally:
-                        del result, args  # as in `__call__`
-            tried += others
-        if specialisation is None:
-            return self.eager(*args)
-        result = specialisation.run(*args)
-        if result is MISS:  # a guard that its own capture does not pass: never loop over it
-            self.exhausted = self.exhausted or len(self.entries) >= self.limit
-            return self.eager(*args)
+        result: object = None
         try:
+            if self.family.on_miss is not None:
+                self.family.on_miss(self, args)
+            if self.exhausted or FROZEN.on or is_finalizing() or not outside_transforms():
+                return self.eager(*args)  # a process that ends cannot import what a capture needs
+            if not has_room():
+                record(RanEagerly(self.name, LIMIT.id, "the program recurses too deep", LIMIT.hint, self.origin()))
+                return self.eager(*args)
+            if has_foreign_modes():
+                return self._run_under_modes(args)
+            tried: list[Callable[..., object]] = []
+            while True:
+                with self.lock:
+                    others = [run for run in self.runs if run not in tried]
+                    if not others:
+                        specialisation = self._specialise(args)
+                        break
+                for run in others:  # another thread may have been faster; user code never runs under the lock
+                    result = run(*args)
+                    if result is not MISS:
+                        return result
+                tried += others
+            if specialisation is None:
+                return self.eager(*args)
+            result = specialisation.run(*args)
+            if result is MISS:  # a guard that its own capture does not pass: never loop over it
+                self.exhausted = self.exhausted or len(self.entries) >= self.limit
+                return self.eager(*args)
             return result
         finally:
             del result, args  # as in `__call__`

@@ -94,14 +94,15 @@ def contents_of(value: Value) -> Value:
 
 
 def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplace: bool) -> Value | None:
-    attempts: list[tuple[Value, str, Value]] = []
-    if inplace:
-        attempts.append((left, f"__i{name}__", right))
-    attempts += [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
+    attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     if left.python_type() is right.python_type() and not isinstance(left, ClassValue):
         attempts.pop()  # Python asks the right one only if its class is another
     elif _goes_first(left, right, f"__r{name}__"):
-        attempts.insert(0, attempts.pop())
+        attempts.reverse()
+    if inplace:
+        if _changes_itself(ctx, left, right, name):
+            return None
+        attempts.insert(0, (left, f"__i{name}__", right))
     for owner, method_name, other in attempts:
         method = _method(ctx, owner, method_name)
         if method is None:
@@ -115,6 +116,20 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
         if not _is_not_implemented(result):
             return result
     return None
+
+
+def _changes_itself(ctx: CaptureContext, left: Value, right: Value, name: str) -> bool:
+    """Return whether the left operand answers `left <symbol>= right` by a method written in C.
+
+    Sequences are not among them: they join and repeat in place where no operand has an operator of numbers.
+    """
+    if f"__{name}__" not in _OF_SETS or not defines(left.python_type(), f"__i{name}__"):
+        return False
+    if _method(ctx, left, f"__i{name}__") is not None:
+        return False
+    return issubclass(left.python_type(), dict) or (
+        issubclass(left.python_type(), set) and issubclass(right.python_type(), set | frozenset)
+    )
 
 
 def _is_sequence(contents: Value | None, method_name: str) -> bool:
@@ -234,7 +249,7 @@ def _is_numpys(value: Value) -> bool:
 
 def _is_of_subclass(value: Value) -> bool:
     kind = value.python_type()
-    return contents_of(value) is not value or (issubclass(kind, tuple) and kind is not tuple)
+    return contents_of(value) is not value or (issubclass(kind, tuple | dict) and kind not in (tuple, dict))
 
 
 def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, right: Value) -> Value | None:

@@ -1,5 +1,6 @@
 """Calls of the autograd engine inside captured code: `torch.autograd.grad`, and hooks on tensors."""
 
+import gc
 import types
 from typing import Any
 from weakref import WeakMethod
@@ -15,6 +16,7 @@ from ..python.objects.classes import ClassValue
 from ..python.objects.functions import CellValue, FunctionValue
 from ..reasons import AUTOGRAD_CALL, Break
 from ..rule_tables import calls
+from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .spent_history import WALKED
 from .tensor import TensorHook, TensorValue, tensor_method
@@ -82,7 +84,7 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
     """Compute the gradients of the leaves in the graph, and add them up as the engine does.
 
     The engine's own place for that (the accumulating node of a leaf) may have hooks that nobody can see from Python:
-    data-parallel training puts some there, so it is left alone.
+    data-parallel training puts some there, so it is left alone. Those of a program are asked for.
     """
     settings_values = dict(zip(("gradient", "retain_graph", "create_graph"), args, strict=False)) | kwargs
     known = {
@@ -116,12 +118,22 @@ def _is_distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
+def has_hooked_step(leaf: torch.Tensor) -> bool:
+    """Return whether the node that accumulates a leaf's gradient has hooks, as far as Python's collector is told.
+
+    It is told of them while nothing but the program's own reference keeps the node alive. A graph whose history goes
+    to the leaf keeps it alive, too.
+    """
+    return any(gc.get_referents(torch.autograd.graph.get_gradient_edge(leaf).node))
+
+
 def _accumulates_plainly(ctx: CaptureContext, leaf: TensorValue) -> bool:
     if leaf.source is not None:
         late: Any = leaf.real
-        if late._post_accumulate_grad_hooks:
+        if late._post_accumulate_grad_hooks or has_hooked_step(late):
             return False
         ctx.guards.add(leaf.source, GuardKind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
+        ctx.guards.add(leaf.source, GuardKind.EXPRESSION, "not {1}({0})", (Injected(has_hooked_step),))
     return not leaf.hooks and leaf.fake.layout is torch.strided
 
 

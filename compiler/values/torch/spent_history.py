@@ -1,4 +1,7 @@
-"""Results whose history a captured backward has used up: they require grad, and refuse a backward as in eager."""
+"""Results whose history is of no use any more: they require grad, and refuse a backward as in eager.
+
+A captured backward has used it up, or a tensor that an operation has saved was detached in place.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,12 +13,13 @@ from torch import fx
 from ...base.torch_facts import USED_UP, apply_function
 from ..value import Value
 
-# Graph with the engine in it -> what gives its leaves, later ones too.  Weak, since leaves know their graph.
+_DETACHED = "Trying to use a saved tensor that has been detached in-place"
+# Graph with the engine or such a tensor in it -> what gives its leaves, later ones too. Weak: leaves know their graph.
 WALKED: WeakKeyDictionary[fx.Graph, WeakMethod[Callable[[], Sequence[Value]]]] = WeakKeyDictionary()
 
 
 def known_leaves(graph: fx.Graph) -> Sequence[Value]:
-    """Return the leaves of a graph with the engine in it that are known by now."""
+    """Return the leaves of such a graph that are known by now."""
     leaves = WALKED[graph]()
     return leaves() if leaves is not None else ()
 
@@ -51,12 +55,12 @@ def leaves_of(fake: torch.Tensor) -> list[torch.Tensor]:
 
 
 def refusal_of(fake: torch.Tensor) -> str | None:
-    """Return what the engine says to a backward through a history that was used up, None if it is still there."""
+    """Return what the engine says to a backward through a history that is of no use, None if it can go through it."""
     seed = torch.ones_like(fake)
     try:
         torch.autograd.grad([fake], leaves_of(fake), [seed], retain_graph=True, allow_unused=True)
     except Exception as error:  # others come of torch's rules for fakes, or the history that is kept says them itself
-        return str(error) if USED_UP in str(error) else None
+        return str(error) if any(words in str(error) for words in (USED_UP, _DETACHED)) else None
     return None
 
 

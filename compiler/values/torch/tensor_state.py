@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakMethod
 
 import torch
 
@@ -18,7 +19,7 @@ from ..python.objects.classes import constructs
 from ..reasons import CONSTRUCTION, TENSOR_STATE, Break
 from ..source import Attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .spent_history import is_gradient_leaf
+from .spent_history import WALKED, is_gradient_leaf
 from .tensor import MethodRule, TensorValue, tensor_attribute, tensor_method, tensor_setter
 
 
@@ -29,14 +30,22 @@ def _in_graph(value: Value) -> TensorValue:
 
 @tensor_method("detach_")
 def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
-    """Let the object stand for the detached tensor; what was computed from it before keeps its history."""
+    """Let the object stand for the detached tensor; what was computed from it before keeps its history.
+
+    That history is of no use where an operation has saved the tensor: `refusal_of` asks the fakes, one of which is
+    detached as the tensor is.
+    """
     if tensor.source is not None and not tensor.has_new_data and _answer_of(ctx, tensor, "{0}._is_view()"):
         raise Break(TENSOR_STATE, "detach_() of a view, which torch refuses")
     if tensor.source is not None and is_gradient_leaf(tensor.fake):
         raise Break(TENSOR_STATE, "detach_() of a leaf from outside, which no longer requires grad then")
     if tensor.source is not None or tensor.fake._is_view():
         return None
+    before = tensor.fake
     tensor.become(ctx, _in_graph(ctx.graph.call("call_method", "detach", [tensor], {})))
+    if before.requires_grad:
+        before.detach_()
+        WALKED[tensor.node.graph] = WeakMethod(ctx.graph.leaves)
     return tensor
 
 

@@ -36,6 +36,7 @@ class DictEntries(MappingValue):
         self.unread = real  # the original while not all of its keys were read
         self.entries: dict[Hashable, Entry] = {}
         self.deleted: set[Hashable] = set()  # while unread
+        self.moved: set[Hashable] = set()  # deleted while unread, then set again: at the end, in the order of `entries`
         self.log: list[tuple[str, Value, Value | None]] = []
         self.factory = factory
         self.ordered = True  # False for instance namespaces: a new key needs no knowledge of the others
@@ -63,7 +64,7 @@ class DictEntries(MappingValue):
             simple = type(key) in _SIMPLE_KEYS
             wrapped = Constant(key) if simple else ctx.wrap(key, ListedItem(self._keys(), position))
             token = wrapped.hash_token(ctx)
-            if token in self.deleted:
+            if token in self.deleted or token in self.moved:
                 continue
             known = early.pop(token, None)
             place = self.item(key) if wrapped.is_constant() else ListedValue(source, position)
@@ -166,7 +167,9 @@ class DictEntries(MappingValue):
             self._guard_finaliser(ctx, key)
             self.resized = self.resized or self.unread is None or not self.ordered
             self.entries[token] = entry = Entry(key, value)
-            self.deleted.discard(token)
+            if token in self.deleted:
+                self.deleted.remove(token)
+                self.moved.add(token)
             if self.table is not None:
                 self.table.add(entry)
         self.write(ctx, "set", key, value)
@@ -185,6 +188,7 @@ class DictEntries(MappingValue):
         """Delete a key that is there, by the token under which it is."""
         ctx.effects.let_go(self, [self.entries[token]])
         entry = self.entries.pop(token)
+        self.moved.discard(token)
         self.resized = self.gaps = True
         if self.table is not None:
             self.table.remove(entry)
@@ -205,7 +209,9 @@ class DictEntries(MappingValue):
             ctx.guards.add(self.source, GuardKind.EXPRESSION, without_finaliser(name))
 
     def write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
-        """Log a change that was made to the entries."""
+        """Log a change that was made to the entries; a view only shows what happens to what is behind it."""
+        if self.kind is types.MappingProxyType:
+            return
         if self.source is not None:
             self.log.append((operation, key, value))
         ctx.effects.mutated(self)

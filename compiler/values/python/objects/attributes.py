@@ -50,6 +50,14 @@ def is_native(kind: type) -> bool:
     return not flags & HEAP_TYPE or bool(flags & _ONLY_IN_C) or made_in_c
 
 
+def natural_method(kind: type, name: str) -> object:
+    """Return the special method that instances have from the classes in C among the bases; MISSING if none."""
+    for base in kind.__mro__:
+        if name in vars(base) and is_native(base):
+            return vars(base)[name]
+    return MISSING
+
+
 def name_in_errors(kind: type) -> str:
     """Return the name that C gives a class in texts of errors: that of one written in C has its module in front."""
     bases = [base for base in kind.__mro__ if base.__flags__ & HEAP_TYPE]
@@ -263,6 +271,9 @@ def _native_method(attribute: _Attribute) -> Value:
         return fold(attribute.ctx, getattr, attribute.kind, attribute.name)  # of the class: `fromhex` of a float
     if not issubclass(instance.python_type(), attribute.raw.__objclass__):  # `upper = str.upper` in another class
         fold(attribute.ctx, attribute.raw.__get__, instance.stand_in())
+    home, name = attribute.raw.__objclass__, attribute.raw.__name__
+    if vars(home).get(name) is attribute.raw:
+        return NativeMethod(instance, home, name)  # whatever it is called here: `fetch = dict.get`
     return NativeMethod(instance, attribute.owner, attribute.name)
 
 

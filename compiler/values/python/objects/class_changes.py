@@ -6,9 +6,11 @@ the graph has run.
 
 import types
 
+from ...constant import Constant
 from ...reasons import CLASS_DEFINITION, Break
-from ...source import Injected
+from ...source import Attribute, Injected
 from ...value import CaptureContext, Rebuilder, Value
+from ..containers.mappings import DictValue
 from .attributes import MISSING, ValueHolder, class_lookup, may_change, told_name
 from .functions import FunctionValue
 
@@ -20,7 +22,16 @@ class ClassChanges(Value):
         self.kind = kind
         self.source = Injected(kind)
         self.values: dict[str, Value | None] = {}
+        self.afresh: set[str] = set()  # deleted before they were set: they have gone to the end of the namespace
         self.raw: dict[str, object] = {}  # what a look-up finds
+
+    def change(self, name: str, value: Value | None, raw: object) -> None:
+        """Set an attribute, or delete it."""
+        if value is not None and name in self.values and self.values[name] is None:
+            self.afresh.add(name)
+            del self.values[name]
+        self.values[name] = value
+        self.raw[name] = raw
 
     def python_type(self) -> type:
         """Return the metaclass."""
@@ -30,9 +41,9 @@ class ClassChanges(Value):
         """Set and delete the attributes of the real class."""
         name, lines = out.inject(self.kind), []
         for attribute, value in self.values.items():
-            if value is None:
+            if value is None or attribute in self.afresh:
                 lines.append(f"if {attribute!r} in {name}.__dict__: del {name}.{attribute}")
-            else:
+            if value is not None:
                 lines.append(f"{name}.{attribute} = {out.value(value)}")
         return lines
 
@@ -69,6 +80,34 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
     before = changes.raw.get(name, vars(kind).get(name, MISSING))
     if before is not MISSING:
         ctx.effects.let_go(None, [before.value if isinstance(before, ValueHolder) else before])
-    changes.values[name] = value
-    changes.raw[name] = MISSING if value is None else as_raw(ctx, value)
+    changes.change(name, value, MISSING if value is None else as_raw(ctx, value))
+    for namespace in ctx.effects.class_namespaces.get(kind, ()):
+        _show(ctx, namespace, name, value)
     ctx.effects.mutated(changes)
+
+
+def class_namespace(ctx: CaptureContext, kind: type) -> Value:
+    """Return what `kind.__dict__` gives: a view of the namespace, which shows later changes as well."""
+    original: dict[object, object] = {}
+    original.update(kind.__dict__)
+    namespace = DictValue(types.MappingProxyType, Attribute(Injected(kind), "__dict__"), original)
+    changes = ctx.effects.class_changes.get(kind)
+    if isinstance(changes, ClassChanges):
+        for name, value in changes.values.items():
+            if name in changes.afresh:
+                _show(ctx, namespace, name, None)
+            _show(ctx, namespace, name, value)
+    ctx.effects.class_namespaces.setdefault(kind, []).append(namespace)
+    return namespace
+
+
+def _show(ctx: CaptureContext, namespace: Value, name: str, value: Value | None) -> None:
+    """Let a view of a class's namespace show a change; the class itself is changed by `ClassChanges`."""
+    assert isinstance(namespace, DictValue)
+    key = Constant(name)
+    token = key.hash_token(ctx)
+    if value is not None:
+        namespace.set_by_token(ctx, key, token, value)
+    elif namespace.contains(ctx, key):
+        namespace.found(ctx, key, token)
+        namespace.del_by_token(ctx, key, token)

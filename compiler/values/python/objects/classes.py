@@ -33,7 +33,7 @@ from .attributes import (
     may_change,
     told_name,
 )
-from .class_changes import change_class
+from .class_changes import change_class, class_namespace
 from .functions import BoundMethod
 from .instances import ObjectValue, new_object
 
@@ -100,10 +100,8 @@ class ClassValue(KnownObject):
         """Evaluate `cls.name`."""
         if name in _FIXED_OF_CLASSES:
             return self._description(ctx, name)
-        if name == "__dict__" and self.kind not in ctx.effects.class_changes:
-            namespace: dict[object, object] = {}
-            namespace.update(self.kind.__dict__)
-            return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
+        if name == "__dict__":
+            return class_namespace(ctx, self.kind)
         owner, raw = class_lookup(self.kind, name)
         if name == "__annotations__" and name not in vars(self.kind) and self.kind.__flags__ & HEAP_TYPE:
             self.unsupported("annotations of a class that has none: Python makes them when asked", ATTRIBUTE)

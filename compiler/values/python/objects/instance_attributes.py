@@ -1,6 +1,5 @@
 """The attributes of an instance of user code: what class, `__dict__` and slots hold, and how they change."""
 
-import functools
 import sys
 import types
 
@@ -17,6 +16,7 @@ from .attributes import (
     guard_description,
     is_native,
     name_in_errors,
+    natural_method,
     refused_by_property,
 )
 
@@ -55,23 +55,23 @@ class InstanceAttributes(Value):
         return self if self.real is MISSING else self.real
 
     def method(self, ctx: CaptureContext, name: str) -> Value | None:
-        """Return a special method defined in Python, bound; None if the class has none.
+        """Return a special method that a class written in Python has been given, bound; None if none has been.
 
-        One that is set to None is given as that, to be called, unless Python takes it for a refusal.
+        One that is set to None is given as that, to be called, unless Python takes it for a refusal. A class may be
+        given a method written in C, too: `__setattr__ = dict.__setitem__`.
         """
         owner, raw = class_lookup(self.kind, name)
-        if raw is None and name not in REFUSED_BY_NONE:
-            return Constant(None)
-        if owner is None or not isinstance(raw, types.FunctionType | functools.partialmethod | staticmethod):
+        if raw is None:
+            return None if name in REFUSED_BY_NONE else Constant(None)
+        if owner is None or (not isinstance(raw, types.FunctionType) and raw is natural_method(self.kind, name)):
             return None
         return bind_raw(ctx, raw, owner, name, self, self.kind)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Evaluate `object.name` by Python's lookup rules."""
-        custom = class_lookup(self.kind, "__getattribute__")[1]
-        if isinstance(custom, types.FunctionType):
+        custom = self.method(ctx, "__getattribute__")
+        if custom is not None:
             return self._custom_attr(ctx, name, custom)
-        self._demand_callable(ctx, custom)
         try:
             attribute = self.generic_attr(ctx, name)
         except Raised as raised:  # by a property, which has the attribute looked up elsewhere so
@@ -82,15 +82,12 @@ class InstanceAttributes(Value):
         if isinstance(fallback, types.FunctionType):
             return self.missing_attr(ctx, name, fallback)
         self.guard_missing(ctx, name)
-        self._demand_callable(ctx, fallback)
+        other_fallback = self.method(ctx, "__getattr__")
+        if other_fallback is not None:
+            return ctx.call(other_fallback, [Constant(name)], {})
         slot = isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType)
         kind = _full_name(self.kind) if slot and sys.version_info >= (3, 13) else name_in_errors(self.kind)
         ctx.throw(AttributeError, f"'{kind}' object has no attribute '{name}'")
-
-    def _demand_callable(self, ctx: CaptureContext, raw: object) -> None:
-        """Raise what Python raises where it calls a special method that is set to None."""
-        if raw is None:
-            ctx.call(Constant(None), [], {})
 
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
@@ -99,23 +96,23 @@ class InstanceAttributes(Value):
             ctx.guards.add(Injected(self.kind), GuardKind.MEMBER, Member(name, None, ABSENT))
         self.namespace.find(ctx, Constant(name))
 
-    def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
-        """Evaluate a `__getattribute__` written in Python, then `__getattr__` if it raises AttributeError."""
+    def _custom_attr(self, ctx: CaptureContext, name: str, custom: Value) -> Value:
+        """Evaluate a `__getattribute__` of the class's own, then `__getattr__` if it raises AttributeError."""
         try:
-            return ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
+            return ctx.call(custom, [Constant(name)], {})
         except Raised as raised:
             return self._attr_after(ctx, name, raised)
 
     def _attr_after(self, ctx: CaptureContext, name: str, raised: Raised) -> Value:
         """Evaluate `__getattr__` where the look-up has raised an AttributeError, else raise what it has raised."""
-        fallback = class_lookup(self.kind, "__getattr__")[1]
+        fallback = self.method(ctx, "__getattr__")
         missing = issubclass(raised.value.python_type(), AttributeError)
-        if not missing or not isinstance(fallback, types.FunctionType):
+        if not missing or fallback is None:
             try:
                 raise raised
             finally:
                 del raised  # its traceback holds this frame
-        return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
+        return ctx.call(fallback, [Constant(name)], {})
 
     def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
         """Evaluate `__getattr__`."""
@@ -173,11 +170,10 @@ class InstanceAttributes(Value):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Evaluate `object.name = value`."""
-        custom = class_lookup(self.kind, "__setattr__")[1]
-        if isinstance(custom, types.FunctionType):
-            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name), value], {})
+        custom = self.method(ctx, "__setattr__")
+        if custom is not None:
+            ctx.call(custom, [Constant(name), value], {})
         else:
-            self._demand_callable(ctx, custom)
             self.set_plain(ctx, name, value)
 
     def set_plain(self, ctx: CaptureContext, name: str, value: Value) -> None:
@@ -208,11 +204,10 @@ class InstanceAttributes(Value):
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Evaluate `del object.name`."""
-        custom = class_lookup(self.kind, "__delattr__")[1]
-        if isinstance(custom, types.FunctionType):
-            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
+        custom = self.method(ctx, "__delattr__")
+        if custom is not None:
+            ctx.call(custom, [Constant(name)], {})
         else:
-            self._demand_callable(ctx, custom)
             self.del_plain(ctx, name)
 
     def del_plain(self, ctx: CaptureContext, name: str) -> None:
