@@ -1,4 +1,4 @@
-"""A backward through an operation that has saved a tensor raises, as in eager, where that was detached in place since."""
+"""A backward through an operation that has saved a tensor raises as in eager where that was detached in place since."""
 
 import pytest
 import torch
