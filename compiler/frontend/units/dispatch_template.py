@@ -51,7 +51,8 @@ def default_of(function: types.FunctionType, name: str) -> object:
     keyword_defaults = function.__kwdefaults__ or {}
     if name in keyword_defaults:
         return keyword_defaults[name]
-    raise TypeError(f"{function.__name__}() missing required argument: {name!r}")
+    kind = "positional" if name in positional else "keyword-only"
+    raise TypeError(f"{function.__qualname__}() missing 1 required {kind} argument: {name!r}")
 
 
 def make_template(

@@ -313,12 +313,7 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     names = code.co_varnames
     positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
     bound: dict[str, Value] = dict(zip(names[:positional], args, strict=False))
-    keywords = dict(kwargs)
-    for parameter in names[code.co_posonlyargcount : positional + keyword_only]:
-        if parameter in keywords:
-            if parameter in bound:
-                ctx.throw(TypeError, f"{function.told_name(ctx)}() got multiple values for argument '{parameter}'")
-            bound[parameter] = keywords.pop(parameter)
+    keywords = _bind_keywords(ctx, function, bound, kwargs)
     first_default = positional - len(function.defaults)
     for position in range(first_default, positional):
         bound.setdefault(names[position], function.defaults[position - first_default])
@@ -336,18 +331,34 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
         )
     if code.co_flags & inspect.CO_VARKEYWORDS:
         bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in keywords.items()])
-    elif keywords:
-        only_positional = [key for key in names[: code.co_posonlyargcount] if key in keywords]
-        if only_positional:
-            words = "got some positional-only arguments passed as keyword arguments"
-            ctx.throw(TypeError, f"{function.told_name(ctx)}() {words}: '{', '.join(only_positional)}'")
-        ctx.throw(TypeError, f"{function.told_name(ctx)}() got an unexpected keyword argument '{next(iter(keywords))}'")
     for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
         missing = [repr(parameter) for parameter in group if parameter not in bound]
         if missing:
             _guard_defaults(ctx, function)
             ctx.throw(TypeError, _missing(function.told_name(ctx), kind, missing))
     return bound
+
+
+def _bind_keywords(
+    ctx: CaptureContext, function: FunctionValue, bound: dict[str, Value], kwargs: Keywords
+) -> dict[str, Value]:
+    """Bind the arguments that are given by name, in the order they stand in; return those for `**`."""
+    code, rest = function.code, dict[str, Value]()
+    named = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
+    only_positional = [name for name in code.co_varnames[: code.co_posonlyargcount] if name in kwargs]
+    for name, value in kwargs.items():
+        if name in named and name in bound:
+            ctx.throw(TypeError, f"{function.told_name(ctx)}() got multiple values for argument '{name}'")
+        elif name in named:
+            bound[name] = value
+        elif code.co_flags & inspect.CO_VARKEYWORDS:
+            rest[name] = value
+        elif only_positional:
+            words = "got some positional-only arguments passed as keyword arguments"
+            ctx.throw(TypeError, f"{function.told_name(ctx)}() {words}: '{', '.join(only_positional)}'")
+        else:
+            ctx.throw(TypeError, f"{function.told_name(ctx)}() got an unexpected keyword argument '{name}'")
+    return rest
 
 
 def _guard_defaults(ctx: CaptureContext, function: FunctionValue) -> None:
