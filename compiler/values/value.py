@@ -582,6 +582,10 @@ class CallingFrames(ABC):
         """Return what `locals()` gives to the frame that calls."""
 
     @abstractmethod
+    def hold(self, test: Callable[[object], bool]) -> bool:
+        """Return whether a running frame has an object from outside that passes, in a variable or on its stack."""
+
+    @abstractmethod
     def calling_class_cell(self) -> tuple[Value, Value]:
         """Return (`__class__`, first argument) of the running frame, for `super()`."""
 

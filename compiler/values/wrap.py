@@ -26,6 +26,7 @@ from .python.containers.sequences import SliceValue
 from .python.containers.sets import SetValue
 from .python.containers.tuples import TupleValue
 from .python.objects.attributes import class_lookup, demand_plain_reading, is_native
+from .python.objects.class_changes import class_namespace
 from .python.objects.classes import ClassValue
 from .python.objects.exception_groups import GroupValue
 from .python.objects.exceptions import ExceptionValue
@@ -418,6 +419,10 @@ def _weak(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.MappingProxyType)
     ctx.guards.add(source, GuardKind.TYPE, types.MappingProxyType)
+    kind = class_shown_by(value)
+    if kind is not None:
+        ctx.guards.add(source, GuardKind.EXPRESSION, "{1}({0}) is {2}", (Injected(class_shown_by), Injected(kind)))
+        return class_namespace(ctx, kind, source)
     owner = ctx.realize(ctx.wrap(shown_by(value), BaseContents(source, shown_by)))
     return ProxyValue(owner, value, source) if isinstance(owner, DictValue) else OpaqueValue(value, source)
 
@@ -425,6 +430,14 @@ def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
 def shown_by(proxy: object) -> object:
     """Return the mapping that a mappingproxy shows."""
     return gc.get_referents(proxy)[0]
+
+
+def class_shown_by(proxy: object) -> type | None:
+    """Return the class whose namespace a mappingproxy shows; None where it shows another mapping."""
+    namespace = shown_by(proxy)
+    if type(namespace) is not dict or "__module__" not in namespace:
+        return None
+    return next((one for one in gc.get_referrers(namespace) if isinstance(one, type)), None)
 
 
 _BY_BASE: tuple[tuple[type | tuple[type, ...], WrapRule], ...] = (  # for types without a rule of their own, in turn

@@ -21,6 +21,7 @@ from .features.module_features import MODULE_FEATURES
 from .features.object_features import OBJECT_FEATURES
 from .features.protocol_features import PROTOCOL_FEATURES
 from .features.record_features import RECORD_FEATURES
+from .features.reflective_features import REFLECTIVE_FEATURES
 from .features.text_features import TEXT_FEATURES
 from .features.torch_features import TORCH_FEATURES
 from .grammar import BLOCK_HOLES, CONSTANTS, HOLE, Feature, Grammar, Production, changes_of, grammar_of
@@ -42,6 +43,7 @@ FEATURES: tuple[Feature, ...] = (
     *LIBRARY_FEATURES,
     *TORCH_FEATURES,
     *MODULE_FEATURES,
+    *REFLECTIVE_FEATURES,
 )
 MOST_FEATURES = 7
 _OWN_NAME = re.compile(r"v\d+")

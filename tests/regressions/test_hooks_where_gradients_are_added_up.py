@@ -28,6 +28,16 @@ def hooked_before(leaf):
     return seen
 
 
+def beside_another_graph(leaf):
+    seen = []
+    saved = leaf * 2
+    other = (saved * saved).sum()
+    node = node_of(leaf)
+    node.register_hook(lambda *given: seen.append(len(given)))
+    (leaf * 3).sum().backward()
+    return seen, other.item()
+
+
 def let_go_of(leaf):
     seen = []
     node = node_of(leaf)
@@ -38,7 +48,7 @@ def let_go_of(leaf):
 
 
 @BACKENDS
-@pytest.mark.parametrize("program", [hooked_inside, hooked_before, let_go_of])
+@pytest.mark.parametrize("program", [hooked_inside, hooked_before, beside_another_graph, let_go_of])
 def test_registered_by_the_program(program, backend):
     compiled = plumbline.compile(program, backend=backend)
     for _ in range(2):

@@ -33,6 +33,8 @@ def step(x):
         "Plain.sixth = 6; seen = inspect.getattr_static(Plain, 'sixth'); del Plain.sixth",
         "Plain.sixth = 6; del Plain.sixth; seen = inspect.getattr_static(Plain, 'sixth', None)",
         "Plain.twice = lambda self: 2; seen = Plain.__dict__['twice'](1), Plain().twice()",
+        "space = vars(Plain); Plain.second = int(x.sum().item()); seen = own(space), space['second']",
+        "space = vars(Plain); print(end=''); Plain.second = 4; seen = space['second'], own(space), 'first' in space",
         "space = Plain.__dict__; Plain.first = 3; seen = [*zip(*own(space))], [*space.keys()][-1], len(space) > 3",
     ],
 )

@@ -19,6 +19,7 @@ from ...values.reasons import (
 from ...values.value import CallingFrames, CaptureContext, Value
 from ..skip_rules import is_torch_file
 from .frame import FrameState, SuspendedValue, handled_in
+from .lazy import LazyValue
 
 
 class FrameStack(CallingFrames):
@@ -128,6 +129,13 @@ class FrameStack(CallingFrames):
             elif dictionary.contains(self.ctx, key):
                 dictionary.del_item(self.ctx, key)
         return dictionary
+
+    def hold(self, test: Callable[[object], bool]) -> bool:
+        """Return whether a running frame has an object from outside that passes, in a variable or on its stack."""
+        frames = {id(frame): frame for frame in (*self.entered, *self.stack)}.values()
+        held = [value for frame in frames for value in (*frame.locals.values(), *frame.stack)]
+        held += [cell.content for frame in frames for cell in frame.cells.values() if cell.content is not None]
+        return any(test(value.raw if isinstance(value, LazyValue) else getattr(value, "real", None)) for value in held)
 
     def calling_class_cell(self) -> tuple[Value, Value]:
         """Return what zero-argument super() reads."""

@@ -24,6 +24,7 @@ from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.instances import OpaqueValue
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
+from ...values.torch.gradients import is_leaf_step
 from ...values.torch.tensor import TensorValue
 from ...values.value import Value, defines
 from .frame import FrameState, SuspendedValue, cleans_up, parts_of
@@ -274,7 +275,7 @@ def _real(value: Value) -> object:
 def _has_finaliser(real: object) -> bool:
     if isinstance(real, types.GeneratorType):
         return _cleans_up(real)
-    if issubclass(type(real), torch.autograd.graph.Node) and hasattr(real, "variable"):
+    if is_leaf_step(real):
         return True  # only the program holds a leaf's own step, whose hooks end with it
     return defines(type(real), "__del__")
 

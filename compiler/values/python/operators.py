@@ -103,6 +103,7 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
         if _changes_itself(ctx, left, right, name):
             return None
         attempts.insert(0, (left, f"__i{name}__", right))
+    declined = False
     for owner, method_name, other in attempts:
         method = _method(ctx, owner, method_name)
         if method is None:
@@ -115,6 +116,9 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
         result = ctx.realize(ctx.call(method, [other], {}))
         if not _is_not_implemented(result):
             return result
+        declined = declined or owner is left
+    if declined and left.contents is not None:
+        raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} declines {name}")  # what it inherits is not asked either
     return None
 
 
@@ -261,6 +265,7 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
     attempts = [(left, record, right), (right, COMPARISONS[record.turned], left)]
     if _is_of_derived_class(right, left):
         attempts.reverse()
+    declined = False
     for owner, asked, other in attempts:
         method = _method(ctx, owner, asked.method)
         inherited = class_lookup(owner.python_type(), asked.method)[0] is object
@@ -273,9 +278,14 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
             result = ctx.realize(ctx.call(method, [other], {}))
             if not _is_not_implemented(result):
                 return result
+            declined = declined or owner.contents is not None
         elif equality is None and _answers(owner, other, asked.method):
             return _compared_natively(ctx, asked, owner, other)  # before the other operand is asked
-    return None
+    if not declined:
+        return None
+    if not record.asks_equality:
+        raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}, which both decline")
+    return Constant(is_same(ctx, left, right) == (record.symbol == "=="))  # what it inherits is not asked either
 
 
 def _is_of_derived_class(value: Value, other: Value) -> bool:

@@ -96,6 +96,8 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
         return None
     _demand_own_history(ctx, "backward")
     ctx.guards.add(None, GuardKind.STATE, (_is_distributed, False))
+    if ctx.frames.hold(is_leaf_step):
+        raise Break(AUTOGRAD_CALL, "backward beside a node that adds up a gradient, and may have hooks")
     leaves = [leaf for leaf in ctx.graph.leaves() if isinstance(leaf, TensorValue)]
     if not leaves or not all(_accumulates_plainly(ctx, leaf) for leaf in leaves):
         return None
@@ -116,6 +118,11 @@ def _is_false(value: Value) -> bool:
 
 def _is_distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def is_leaf_step(one: object) -> bool:
+    """Return whether an object is the node that accumulates the gradient of a leaf."""
+    return issubclass(type(one), torch.autograd.graph.Node) and hasattr(one, "variable")
 
 
 def has_hooked_step(leaf: torch.Tensor) -> bool:

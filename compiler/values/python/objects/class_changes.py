@@ -8,7 +8,7 @@ import types
 
 from ...constant import Constant
 from ...reasons import CLASS_DEFINITION, Break
-from ...source import Attribute, Injected
+from ...source import Attribute, Injected, Source
 from ...value import CaptureContext, Rebuilder, Value
 from ..containers.mappings import DictValue
 from .attributes import MISSING, ValueHolder, class_lookup, may_change, told_name
@@ -86,11 +86,14 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
     ctx.effects.mutated(changes)
 
 
-def class_namespace(ctx: CaptureContext, kind: type) -> Value:
-    """Return what `kind.__dict__` gives: a view of the namespace, which shows later changes as well."""
+def class_namespace(ctx: CaptureContext, kind: type, source: Source | None = None) -> Value:
+    """Return what `kind.__dict__` gives: a view of the namespace, which shows later changes as well.
+
+    source: of one that the program was given.
+    """
     original: dict[object, object] = {}
     original.update(kind.__dict__)
-    namespace = DictValue(types.MappingProxyType, Attribute(Injected(kind), "__dict__"), original)
+    namespace = DictValue(types.MappingProxyType, source or Attribute(Injected(kind), "__dict__"), original)
     changes = ctx.effects.class_changes.get(kind)
     if isinstance(changes, ClassChanges):
         for name, value in changes.values.items():
