@@ -35,7 +35,7 @@ class CompiledPair:
     inputs); pattern: which tangents exist.  unreached: inputs that no gradient leads to.  parts: of the results, where
     backward may run for one after the other (see independent_results); none where it may not.  again: what gives
     gradients that have a history; None where nothing does.  order: in which the step of history gets the inputs; none
-    for their own.
+    for their own.  reads: constants of the program that backward was made with, each with `has_changed()`.
     """
 
     signature: CallSignature
@@ -49,6 +49,7 @@ class CompiledPair:
     parts: tuple[ResultPart, ...] = ()
     again: CapturedAgain | None = None
     order: tuple[int, ...] = ()
+    reads: tuple[Any, ...] = ()
     whole: Callable[..., Any] = field(init=False)
     several: bool = field(init=False)
 
@@ -176,6 +177,9 @@ def _gradients(
 ) -> tuple[torch.Tensor | None, ...]:
     """Return a gradient or None per input, from one per result; ends: nobody needs what was kept for these results."""
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
+    for one in pair.reads:
+        if one.has_changed():
+            raise _constant_changed(one.name)
     kept, anchor = _kept(ctx, pair, pattern)
     if torch.is_grad_enabled():
         if (again := gradients_with_history(ctx, pair, gradients)) is not None:
@@ -374,6 +378,15 @@ def _second_refused() -> Unsupported:
         why="its backward is once_differentiable: it was compiled for one pass, and the graph cannot run again "
         "where it writes or draws, or an input is gone or has changed",
         hint="keep its inputs as they are, or run this part uncompiled, for instance under plumbline.disable",
+    )
+
+
+def _constant_changed(name: str) -> Unsupported:
+    """Return the error for a constant that a backward reads and that was assigned since its forward."""
+    return Unsupported(
+        f"{name!r}, which the backward of an autograd function reads, has changed since the forward",
+        why="a compiled graph has its backward made with the forward, from what it reads then",
+        hint="give it to the function, which keeps it on its ctx, or apply the function outside of compiled code",
     )
 
 

@@ -132,7 +132,8 @@ class _Sides:
         returned, gradients = results[: joint.returned], results[joint.returned :]
         after = set(tangents)
         for node in graph.nodes:  # the output is neither: to be returned is not to be read by the backward
-            if node.op != "output" and (in_backward(node) or any(source in after for source in node.all_input_nodes)):
+            late = in_backward(node) or any(source in after for source in node.all_input_nodes)
+            if node.op == "call_function" and late:  # a constant of the backward is an input all the same
                 after.add(node)
         calls = [n for n in graph.nodes if n not in after and n.op == "call_function"]
         noticed = [n for n in calls if is_random(n.target) or not (n.users or may_be_dropped(n))]

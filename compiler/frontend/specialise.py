@@ -25,8 +25,9 @@ from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..graph.effects.call_effects import Effects
-from ..graph.effects.undo import EFFECTS, HOOKED, STEPS_WANTED, WARNED, effects_of, saved, undoing
+from ..graph.effects.undo import EFFECTS, HOOKED, READS_LATER, STEPS_WANTED, WARNED, effects_of, saved, undoing
 from ..graph_pictures import graph_svg
+from ..values.backward_state import LATER_READS
 from ..values.guard import Guard
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
@@ -247,6 +248,7 @@ class SpecialisationWriter:
         module.meta[WARNED] = frozenset(str(w.message) for w in recorder.graph.warned if w.in_graph)
         module.meta[HOOKED] = any(isinstance(v, TensorValue) and v.hooks for v in recorder.graph.input_values)
         module.meta[STEPS_WANTED] = any(STEPS_WANTED in node.meta for node in graph.nodes)
+        module.meta[READS_LATER] = tuple(LATER_READS.pop(graph, ()))
         compiled, is_graph = self._compile(module, self.examples, len(operations))
         forward = warning_at_the_end(module.forward, recorder.graph.warned)
         rescue = Rescue(self.unit, module, forward, tuple(self.guards), effects, is_graph)

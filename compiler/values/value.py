@@ -469,8 +469,11 @@ class GraphInProgress(ABC):
         """
 
     @abstractmethod
-    def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
-        """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
+    def evaluate_dry(self, evaluate: Callable[[], None], what: str, given: Sequence["Value"] = ()) -> None:
+        """Evaluate something for its guards; its operations are dropped again, and effects are a Break.
+
+        given: what it gets as arguments; other numbers from outside are fixed, for it reads them itself when it runs.
+        """
 
     @abstractmethod
     def open_number(self, tensor: Value) -> Value | None:

@@ -9,7 +9,7 @@ import torch
 
 from ...base.dense_order import dense_order
 from ...base.locks import ForkedLock
-from ...graph.effects.undo import HOOKED
+from ...graph.effects.undo import HOOKED, READS_LATER
 from ...graph.promises import going_on
 from ...stored.plain_data import NotPlain, Plain, plain_value, value_of_plain
 from ..call_signature import CallSignature
@@ -84,6 +84,7 @@ def kept_form(
             paths=paths,
             parts=gradient.parts,
             again=captured_again(program, what, arguments, paths.unreached),
+            reads=context.gm.meta.get(READS_LATER, ()),
         )
     return FormParts(form.signature, form.names, run, fits)
 

@@ -9,7 +9,7 @@ import torch
 
 from ...base.events import Artifact, FellBack, is_recording, record, stage
 from ...comparison.first_call import StageDeparture
-from ...graph.effects.undo import HOOKED
+from ...graph.effects.undo import HOOKED, READS_LATER
 from ...graph.graph_failure import report_graph_failure
 from ...graph.graph_printing import graph_text
 from ...stored.graph_store import description_of
@@ -110,6 +110,7 @@ def _compile_pair(context: FormContext, backwards: Backwards, paths: GradientPat
         paths=paths,
         parts=known.parts,
         again=captured_again(backwards.program, what, arguments, paths.unreached),
+        reads=context.gm.meta.get(READS_LATER, ()),
     )
     caps = current_caps()
     if caps is None:

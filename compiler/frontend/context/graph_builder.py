@@ -129,6 +129,7 @@ class GraphBuilder(GraphInProgress):
         self.questions = EntryQuestions(self.fx, self.placeholders)
         self.drawn_numbers: list[tuple[Value, object]] = []  # from Python's generators, in the program's order
         self.is_dry = False  # what is being evaluated is dropped again
+        self.handed: frozenset[str] = frozenset()  # the numbers, by symbol, that what is evaluated so is given
 
     @property
     def mutates_inputs(self) -> bool:
@@ -345,14 +346,14 @@ class GraphBuilder(GraphInProgress):
             level.lifted[outer].meta.update(outer.meta)
         return level.lifted[outer]
 
-    def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
+    def evaluate_dry(self, evaluate: Callable[[], None], what: str, given: Sequence[Value] = ()) -> None:
         """Evaluate for the guards; drop the operations; refuse effects."""
         before, effects = set(self.fx.nodes), self.effects.count()
         events = len(self.happens.events)
-        states, grad_mode, is_dry = set(self.modes.changed), torch.is_grad_enabled(), self.is_dry
-        self.is_dry = True
+        states, grad_mode, outer = set(self.modes.changed), torch.is_grad_enabled(), (self.is_dry, self.handed)
+        self.is_dry, self.handed = True, frozenset(self.sizes.open_numbers(given))
         evaluate()
-        self.is_dry = is_dry
+        self.is_dry, self.handed = outer
         if torch.is_grad_enabled() == grad_mode and self.modes.changed == states | {"grad"}:
             self.modes.changed = states  # what changed it is dropped with the rest
         if self.effects.count() != effects or self.modes.changed != states:
@@ -560,7 +561,8 @@ class GraphBuilder(GraphInProgress):
 
     def size_argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size; under a transform the size as it is now, which is guarded."""
-        if not all(level.takes_numbers for level in self.levels[1:]):
+        read = self.is_dry and not self.handed.issuperset(self.sizes.open_numbers([value]))
+        if read or not all(level.takes_numbers for level in self.levels[1:]):
             return value.constant()
         node = self.sizes.argument(value)
         if isinstance(node, fx.Node) and self.is_apart():

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -187,6 +187,12 @@ class Sizes:
             return value.constant()
         node = self._node(size_expression(value.symbol))
         return value.constant() if node is None or isinstance(node, int) else node
+
+    def open_numbers(self, values: Iterable[Value]) -> Iterator[str]:
+        """Give the symbols of numbers from outside, other than sizes, that numbers are computed from."""
+        for value in values:
+            names = size_expression(value.symbol).free_symbols if isinstance(value, SizeValue) else ()
+            yield from (name for name in map(str, names) if name in self.origins and not self._is_size(name))
 
     def _values(self) -> dict[str, float]:
         return {name: hint_value(origin.symbol) for name, origin in self.origins.items()}

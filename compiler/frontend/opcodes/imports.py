@@ -97,5 +97,5 @@ def _refusal(module: object, name: str) -> ImportError:
     try:
         exec(f"from module import {name}", {"__builtins__": {"__import__": lambda *_: module}})
     except ImportError as error:
-        return error
+        return error.with_traceback(None)  # it holds this frame, and so all the callers'
     raise AssertionError(f"{module} has {name}")

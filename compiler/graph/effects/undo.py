@@ -17,6 +17,7 @@ from .hook_failures import raised_by_tensor_hook
 GeneratorState = tuple[torch.Generator, torch.Tensor]
 
 HOOKED = "hooked"  # in the meta of a graph module: the program puts hooks on its inputs when it has run
+READS_LATER = "reads later"  # in the meta of a graph module: constants of the program that its backward was made with
 STEPS_WANTED = "steps wanted"  # in the meta of a graph module, and of a value whose `grad_fn` the program takes away
 WARNED = "warned"  # in the meta of a graph module: the texts of warnings that are given again after each run of it
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
@@ -113,8 +114,9 @@ def saved(written: Sequence[int], draws: Sequence[Drawn], inputs: Sequence[objec
 
 
 def generator_states(draws: Sequence[Drawn]) -> tuple[GeneratorState, ...]:
-    """Return the generators with the states they are in."""
-    return tuple((generator, generator.get_state()) for generator in map(_generator, draws))
+    """Return the generators with the states they are in; the meta device has none, and draws nothing."""
+    real = [drawn for drawn in draws if isinstance(drawn, torch.Generator) or drawn.type != "meta"]
+    return tuple((generator, generator.get_state()) for generator in map(_generator, real))
 
 
 def _generator(drawn: Drawn) -> torch.Generator:

@@ -2,7 +2,7 @@
 
 import enum
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import BuiltinMethodType, ClassMethodDescriptorType, FunctionType
 from typing import Any
@@ -10,14 +10,17 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 
+from ..backward_state import LATER_READS, BackwardReads, reads_of_backward
 from ..constant import Constant, Known
 from ..guard import GuardKind, look_up
 from ..python.containers.lists import ListValue
+from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import bind_raw, class_lookup
 from ..python.objects.classes import ClassValue, constructs
 from ..python.objects.functions import FunctionValue
+from ..python.objects.instances import ObjectValue
 from ..python.objects.partials import PartialValue
 from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
 from ..rule_tables import CallRule, calls
@@ -74,7 +77,21 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if class_lookup(kind, "vjp")[1] is not torch.autograd.Function.__dict__.get("vjp", class_lookup(kind, "vjp")[1]):
         raise Break(AUTOGRAD_CALL, f"{kind.__qualname__} with a vjp of its own")
     values = [ctx.realize(arg) for arg in args[1:]]
-    ctx.graph.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
+    ctx.graph.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__, values)
+    backward = torch.is_grad_enabled() and any(isinstance(v, TensorValue) and v.fake.requires_grad for v in values)
+    reads = reads_of_backward(kind) if backward else BackwardReads(None, ())
+    if reads.state is not None:
+        what = f"the backward of {kind.__qualname__} reads {reads.state!r}"
+        raise Break(AUTOGRAD_CALL, f"{what}, which the program may change before it runs")
+    result = _added(ctx, kind, values)
+    for value in ctx.unpack(result) if isinstance(result, SequenceValue) else [result]:
+        if isinstance(value, TensorValue) and reads.constants:
+            LATER_READS.setdefault(value.node.graph, {}).update(dict.fromkeys(reads.constants))
+    return result
+
+
+def _added(ctx: CaptureContext, kind: Any, values: list[Value]) -> Value:
+    """Add the call as a node; functions, classes and modules among its arguments belong to its target."""
     fixed = {
         position: function for position, value in enumerate(values) if (function := _fixed(ctx, value)) is not None
     }
@@ -141,8 +158,40 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
         else Constant(None)
         for value in map(ctx.realize, outputs)
     ]
+    given = [*gradients, *ctx.graph.inputs()]
+    before, versions = _contents(state), _versions(given)
     backward = ctx.wrap(kind.backward, Injected(kind.backward))
     ctx.call(backward, [state, *gradients], {})
+    if _contents(state) != before or _versions(given) != versions:
+        raise Break(AUTOGRAD_CALL, f"the backward of {kind.__qualname__} changes what it is given")
+    named = reads_of_backward(kind).attributes
+    for name, value in _attributes(state).items():
+        if name in named and value.source is not None and isinstance(value, ObjectValue | DictValue | ListValue):
+            what = f"the backward of {kind.__qualname__} reads {value.describe()}, which its ctx holds"
+            raise Break(AUTOGRAD_CALL, f"{what} and the program may change before it runs")
+
+
+def _attributes(state: Value) -> dict[str, Value]:
+    """Return what the program has given a `ctx`, by name, as far as it has been looked at."""
+    assert isinstance(state, ObjectValue)
+    found = {str(entry.key.constant()): entry.value for entry in state.namespace.entries.values()}
+    return {name: value for name, value in found.items() if isinstance(value, Value)}
+
+
+def _contents(state: Value) -> list[object]:
+    """Return what a `ctx` and the containers on it hold, as far as that can be compared."""
+    found: list[object] = []
+    for name, value in _attributes(state).items():
+        inside: Iterable[object] = value.items if isinstance(value, ListValue) else ()
+        inside = value.entries.values() if isinstance(value, DictValue) else inside
+        found.append((name, id(value), [id(getattr(one, "value", one)) for one in inside]))
+    return found
+
+
+def _versions(values: list[Value]) -> list[int]:
+    """Return how often tensors have been written to."""
+    fakes = [one.fake for one in values if isinstance(one, TensorValue)]
+    return [fake._version for fake in fakes if not fake.is_inference()]
 
 
 def native_apply_rule(function: object) -> CallRule | None:

@@ -238,6 +238,10 @@ def _is_closed(function: Value) -> bool:
 
 
 def _is_of_torch(value: object) -> bool:
+    """Return whether a global is a module, a function or the like of torch's; its tensors and layers have state."""
+    named = isinstance(value, types.ModuleType | torch.dtype | torch.device) or callable(value)
+    if not named or isinstance(value, torch.Tensor | torch.nn.Module):
+        return False
     name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
     return str(name).partition(".")[0] in ("torch", "math", "operator")
 
