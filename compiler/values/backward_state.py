@@ -3,6 +3,7 @@
 The program may change that after the forward. Its Python is searched for the names by which it reads.
 """
 
+import enum
 import inspect
 import sys
 import types
@@ -19,7 +20,10 @@ from ..bytecode.instruction import Instruction, decode
 from .guard import look_up
 
 _DEEPEST = 3  # calls below `backward` that are searched
-_PLAIN = (int, float, complex, str, bytes, type(None), type(...), torch.dtype, torch.device, torch.memory_format)
+_PLAIN = (
+    *(int, float, complex, str, bytes, type(None), type(...), enum.Enum),
+    *(torch.dtype, torch.device, torch.memory_format, torch.layout),
+)
 _OF_LIBRARIES = frozenset({"torch", "numpy", *sys.stdlib_module_names}) - {"__main__"}
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 
@@ -65,6 +69,8 @@ def reads_of_backward(kind: Any) -> BackwardReads:
     """Return what the backward of a class of autograd functions reads, and the functions of its package it calls."""
     constants: dict[str, ConstantRead] = {}
     level, seen = [inspect.unwrap(kind.backward)], set[types.CodeType]()
+    if not isinstance(level[0], types.FunctionType):
+        return BackwardReads("backward", ())
     package = _root(kind.backward.__module__)
     for _ in range(_DEEPEST + 1):
         here = [one for one in level if _root(one.__module__) == package and one.__code__ not in seen]
@@ -125,12 +131,24 @@ def _found(
             yield f"{name}.{asked}"
     elif isinstance(value, types.FunctionType):
         yield inspect.unwrap(value)
-    elif isinstance(value, _PLAIN):
+    elif _is_plain(value):
         yield ConstantRead(name, read, value)
-    elif isinstance(value, torch.Tensor | torch.nn.Module) or not (
-        isinstance(value, types.BuiltinFunctionType) or (_is_of_library(type(value).__module__) and callable(value))
-    ):
+    elif not _is_stateless(value):
         yield name
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a value is a number, a text or the like, or a tuple of those."""
+    return all(map(_is_plain, value)) if isinstance(value, tuple | frozenset) else isinstance(value, _PLAIN)
+
+
+def _is_stateless(value: object) -> bool:
+    """Return whether an object is a function in C or an operator: what it gives depends on its arguments alone."""
+    if isinstance(value, torch.Tensor | torch.nn.Module):
+        return False
+    if isinstance(value, types.MethodType):
+        return isinstance(value.__self__, type)
+    return isinstance(value, types.BuiltinFunctionType) or (_is_of_library(type(value).__module__) and callable(value))
 
 
 def _is_of_library(module: object) -> bool:

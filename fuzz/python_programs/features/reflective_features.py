@@ -374,4 +374,85 @@ bound_strictly.__kwdefaults__ = {'d': 1}
 bound_strictly.__defaults__ = None
 """,
     ),
+    Feature(
+        "state_read_by_backward",
+        setup="""
+class ReadsLater(torch.autograd.Function):
+    factor = 2.0
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.later_table = later_table
+        return t * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ReadsLater.factor + ctx.later_table['a']
+
+
+class WritesLater(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t, step):
+        ctx.step = step
+        return t * step
+
+    @staticmethod
+    def backward(ctx, gradient):
+        written_later.add_(gradient.sum())
+        return gradient * ctx.step * torch.tensor(0.5), None
+
+
+class ReadsConstant(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        return t * CONSTANT_LATER
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * CONSTANT_LATER
+
+
+CONSTANT_LATER = 3
+later_table = {'a': 1}
+written_later = torch.zeros(())
+later_leaf = torch.ones(3, requires_grad=True)
+""",
+        expressions="""
+tensor: written_later * 1
+tensor: ReadsLater.apply(<tensor>)
+tensor: ReadsConstant.apply(later_leaf)
+float: ReadsLater.factor
+int: later_table['a']
+bool: later_leaf.grad is None
+""",
+        statements="""
+later = ReadsLater.apply(later_leaf * <int>).sum()
+ReadsLater.factor = <float>
+later.backward()
+log.append(later_leaf.grad.tolist())
+
+later = ReadsLater.apply(later_leaf).sum()
+later_table['a'] = <int>
+<body>
+later.backward()
+
+WritesLater.apply(later_leaf, <int>).sum().backward()
+log.append(written_later.item())
+
+hooked_later = later_leaf * 2
+hooked_later.register_hook(lambda given: (written_later.add_(1), None)[1])
+(hooked_later * <int>).sum().backward()
+
+ReadsConstant.apply(later_leaf).sum().backward()
+log.append(later_leaf.grad.tolist())
+""",
+        changes="""
+ReadsLater.factor = -1.0
+later_table['a'] = 7
+later_leaf.grad = None
+CONSTANT_LATER = 5
+written_later.zero_()
+later_table = {'a': 2}
+""",
+    ),
 )

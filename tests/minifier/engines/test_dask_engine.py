@@ -40,7 +40,8 @@ def test_nodes_that_are_killed_lose_and_repeat_no_result(told):
 
 
 def test_nodes_import_nothing_of_the_tasks_that_they_pass_on(told):
-    assert told["imported"] == {"results": ["support.far_task"] * 4, "nodes": [False, False]}
+    assert told["imported"]["results"] == ["support.far_task"] * 4
+    assert set(told["imported"]["nodes"]) == {False}  # of those that run: one that was killed may be starting yet
 
 
 def test_a_call_within_a_call_comes_first(told):

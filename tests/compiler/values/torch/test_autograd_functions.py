@@ -8,7 +8,7 @@ from plumbline.compiler import api
 from plumbline.compiler.base.events import Broke, Captured, Recompiled, recording
 from plumbline.compiler.base.options import Options
 
-SETTINGS = {"forward": 2.0, "backward": 3.0}
+FORWARD, BACKWARD = 2.0, 3.0
 SEEN = []
 
 
@@ -17,12 +17,12 @@ class Scale(torch.autograd.Function):
     def forward(ctx, x, power):
         ctx.save_for_backward(x)
         ctx.power = power
-        return x**power * SETTINGS["forward"]
+        return x**power * FORWARD
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * x * ctx.power * SETTINGS["backward"], None
+        return grad * x * ctx.power * BACKWARD, None
 
 
 class Split(torch.autograd.Function):
@@ -95,7 +95,7 @@ def test_one_graph_and_eagers_gradients(function, backend):
     assert not [event for event in events if isinstance(event, Broke)]
 
 
-@pytest.mark.parametrize("side", ["forward", "backward"])
+@pytest.mark.parametrize("side", ["FORWARD", "BACKWARD"])
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_what_forward_and_backward_read_is_guarded(side, backend, monkeypatch):
     def function(x):
@@ -113,7 +113,7 @@ def test_what_forward_and_backward_read_is_guarded(side, backend, monkeypatch):
     with recording() as events:
         assert torch.equal(gradient(run), gradient(function))
     assert not [event for event in events if isinstance(event, Recompiled)]
-    monkeypatch.setitem(SETTINGS, side, 11.0)
+    monkeypatch.setitem(globals(), side, 11.0)
     with recording() as events:
         assert torch.equal(gradient(run), gradient(function))
     assert [event for event in events if isinstance(event, Recompiled)]
