@@ -243,6 +243,9 @@ class Known(KnownObject):
             if name in space:
                 return ctx.lazy(space[name], Item(place, name))
             ctx.guards.add(place, GuardKind.LACKS_KEY, name)
+        raw = look_up(type(self.value), name)[1] if isinstance(self.value, enum.Enum) else None
+        if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType):
+            return ctx.class_attr(self, type(self.value), name)  # its code reads what the member has by then
         try:
             attribute = getattr(self.value, name)
         except AttributeError as error:

@@ -1,0 +1,37 @@
+"""A property of an enumeration reads what its member has at each call."""
+
+import pytest
+
+from support.played_programs import difference_of
+
+PROGRAM = """
+import enum
+
+class Planet(enum.Enum):
+    EARTH = (5.9, 6.3)
+    MARS = (1, 3.4)
+
+    def __init__(self, mass, radius):
+        self.mass, self.radius = mass, radius
+
+    @property
+    def weight(self):
+        return self.mass / 1
+
+def step(x, planet=Planet.EARTH):
+    return EXPRESSION, x + 1
+"""
+HISTORY = ("r0 = step(x0)", "Planet.EARTH.mass = 1.0", "r1 = step(x0)", "Planet.EARTH.mass = 0.5", "r2 = step(x1)")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "Planet.EARTH.weight",
+        "planet.weight, planet.mass",
+        "[each.weight for each in Planet]",
+        "sorted(Planet, key=lambda each: each.weight)[0].name",
+    ],
+)
+def test_as_in_plain_python(expression):
+    assert difference_of(PROGRAM.replace("EXPRESSION", expression), HISTORY) == ""
