@@ -235,6 +235,8 @@ class Known(KnownObject):
         if isinstance(self.value, types.ModuleType):
             return self._module_attr(ctx, self.value, name)
         space = getattr(self.value, "__dict__", None)
+        if name == "__dict__" and type(space) is dict:
+            return ctx.wrap(space, Attribute(Injected(self.value), "__dict__"))
         if isinstance(self.value, enum.Enum) and name in _OF_MEMBERS_BY_PROPERTY:
             plain = look_up(type(self.value), name)[1] is _OF_MEMBERS_BY_PROPERTY[name]
             name = f"_{name}_" if plain else name
