@@ -177,9 +177,7 @@ def _gradients(
 ) -> tuple[torch.Tensor | None, ...]:
     """Return a gradient or None per input, from one per result; ends: nobody needs what was kept for these results."""
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
-    for one in pair.reads:
-        if one.has_changed():
-            raise _constant_changed(one.name)
+    demand_constants(pair)
     kept, anchor = _kept(ctx, pair, pattern)
     if torch.is_grad_enabled():
         if (again := gradients_with_history(ctx, pair, gradients)) is not None:
@@ -306,6 +304,17 @@ def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, t
     return _Unpacked(dict(enumerate(values))), anchor
 
 
+def demand_constants(pair: CompiledPair) -> None:
+    """Raise Unsupported where a constant that the backward was made with has been assigned since."""
+    name = next((one.name for one in pair.reads if one.has_changed()), None)
+    if name is not None:
+        raise Unsupported(
+            f"{name!r}, which the backward of an autograd function reads, has changed since the forward",
+            why="a compiled graph has its backward made with the forward, from what it reads then",
+            hint="give it to the function, which keeps it on its ctx, or apply the function outside of compiled code",
+        )
+
+
 def gradients_with_history(
     ctx: Any, pair: CompiledPair, gradients: Sequence[torch.Tensor | None]
 ) -> tuple[torch.Tensor | None, ...] | None:
@@ -378,15 +387,6 @@ def _second_refused() -> Unsupported:
         why="its backward is once_differentiable: it was compiled for one pass, and the graph cannot run again "
         "where it writes or draws, or an input is gone or has changed",
         hint="keep its inputs as they are, or run this part uncompiled, for instance under plumbline.disable",
-    )
-
-
-def _constant_changed(name: str) -> Unsupported:
-    """Return the error for a constant that a backward reads and that was assigned since its forward."""
-    return Unsupported(
-        f"{name!r}, which the backward of an autograd function reads, has changed since the forward",
-        why="a compiled graph has its backward made with the forward, from what it reads then",
-        hint="give it to the function, which keeps it on its ctx, or apply the function outside of compiled code",
     )
 
 

@@ -421,7 +421,8 @@ def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.TYPE, types.MappingProxyType)
     kind = class_shown_by(value)
     if kind is not None:
-        ctx.guards.add(source, GuardKind.EXPRESSION, "{1}({0}) is {2}", (Injected(class_shown_by), Injected(kind)))
+        shown = (Injected(shown_by), Injected(shown_by(value)))  # the class is not searched for at each entry
+        ctx.guards.add(source, GuardKind.EXPRESSION, "{1}({0}) is {2}", shown)
         return class_namespace(ctx, kind, source)
     owner = ctx.realize(ctx.wrap(shown_by(value), BaseContents(source, shown_by)))
     return ProxyValue(owner, value, source) if isinstance(owner, DictValue) else OpaqueValue(value, source)

@@ -13,7 +13,14 @@ import torch
 
 from ...base.torch_facts import saved_one_by_one
 from ..call_wrappers import run_plain, without_base
-from ..function import CompiledPair, complete_retained, gradients_with_history, laid_out_tangents, refuse_second
+from ..function import (
+    CompiledPair,
+    complete_retained,
+    demand_constants,
+    gradients_with_history,
+    laid_out_tangents,
+    refuse_second,
+)
 from .backward_stages import BackwardStage
 
 Sizes = tuple[float, ...]
@@ -124,6 +131,7 @@ def _make_step(pair: StagedPair, number: int) -> Any:
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the stage, and hand on what later ones read."""
             if number == 0:
+                demand_constants(pair)
                 complete_retained(ctx, pair, gradients)
             relay = _first_relay(ctx, pair, gradients) if number == 0 else _relay_of(gradients[0])
             if relay is None:

@@ -186,6 +186,33 @@ def test_a_parameter_that_was_written_to_raises():
         value.backward()
 
 
+FACTOR = 2.0
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * FACTOR
+
+
+class EndsScaled(nn.Sequential):
+    def forward(self, x):
+        return Scaled.apply(super().forward(x))
+
+
+def test_a_constant_of_the_backward_that_was_assigned_raises(monkeypatch):
+    ddp = wrapped(plumbline.compile(EndsScaled(*layers()), backend="aot_eager"))
+    ddp(torch.randn(2, 64)).sum().backward()
+    value = ddp(torch.randn(2, 64)).sum()
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    with pytest.raises(Unsupported, match="'FACTOR', which the backward of an autograd function reads"):
+        value.backward()
+
+
 def test_results_are_freed_without_backward():
     ddp = both()[2]
     value = ddp(torch.randn(2, 64))
