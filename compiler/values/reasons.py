@@ -139,6 +139,12 @@ AUTOGRAD_CALL = _reason(
     "backward and grad run between two graphs",
     "call it outside the compiled function",
 )
+BACKWARD_STATE = _reason(
+    "backward-state",
+    "the backward of an autograd function reads or changes state of the program",
+    "it runs later, when that may be another; a compiled backward is made with the forward",
+    "give what it needs to the function as an argument, and keep that on its ctx in forward",
+)
 UNSUPPORTED_OBJECT = _reason(
     "unsupported-object",
     "an object whose behaviour capture does not know",

@@ -305,6 +305,41 @@ def loss_and_backward(x):
     return loss
 """,
     ),
+    "backward-state": Example(
+        """
+settings = {"strength": 0.5}
+
+
+class Reversed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -settings["strength"] * gradient
+
+
+def reversed_gradient(x):
+    return Reversed.apply(x) * 2
+""",
+        """
+class ReversedBy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, strength):
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -ctx.strength * gradient, None
+
+
+def reversed_gradient(x):
+    return ReversedBy.apply(x, settings["strength"]) * 2
+""",
+        "torch.tensor([3.0, -1.0, 2.0], requires_grad=True)",
+    ),
     "unsupported-object": Example(
         """
 import threading

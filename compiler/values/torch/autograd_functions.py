@@ -22,7 +22,7 @@ from ..python.objects.classes import ClassValue, constructs
 from ..python.objects.functions import FunctionValue
 from ..python.objects.instances import ObjectValue
 from ..python.objects.partials import PartialValue
-from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
+from ..reasons import AUTOGRAD_CALL, BACKWARD_STATE, TORCH_CALL_FORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -82,7 +82,7 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     reads = reads_of_backward(kind) if backward else BackwardReads(None, ())
     if reads.state is not None:
         what = f"the backward of {kind.__qualname__} reads {reads.state!r}"
-        raise Break(AUTOGRAD_CALL, f"{what}, which the program may change before it runs")
+        raise Break(BACKWARD_STATE, f"{what}, which the program may change before it runs")
     result = _added(ctx, kind, values)
     for value in ctx.unpack(result) if isinstance(result, SequenceValue) else [result]:
         if isinstance(value, TensorValue) and reads.constants:
@@ -163,12 +163,12 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
     backward = ctx.wrap(kind.backward, Injected(kind.backward))
     ctx.call(backward, [state, *gradients], {})
     if _contents(state) != before or _versions(given) != versions:
-        raise Break(AUTOGRAD_CALL, f"the backward of {kind.__qualname__} changes what it is given")
+        raise Break(BACKWARD_STATE, f"the backward of {kind.__qualname__} changes what it is given")
     named = reads_of_backward(kind).attributes
     for name, value in _attributes(state).items():
         if name in named and value.source is not None and isinstance(value, ObjectValue | DictValue | ListValue):
             what = f"the backward of {kind.__qualname__} reads {value.describe()}, which its ctx holds"
-            raise Break(AUTOGRAD_CALL, f"{what} and the program may change before it runs")
+            raise Break(BACKWARD_STATE, f"{what} and the program may change before it runs")
 
 
 def _attributes(state: Value) -> dict[str, Value]:

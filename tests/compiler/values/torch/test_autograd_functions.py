@@ -119,6 +119,26 @@ def test_what_forward_and_backward_read_is_guarded(side, backend, monkeypatch):
     assert [event for event in events if isinstance(event, Recompiled)]
 
 
+def test_a_backward_that_reads_state_is_a_break_that_says_so():
+    table = {"scale": 2.0}
+
+    class Reading(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * table["scale"]
+
+    with recording() as events:
+        api.compile(lambda x: Reading.apply(x) + 1, backend="eager")(torch.ones(2, requires_grad=True))
+        api.compile(lambda x: Reading.apply(x) + 1, backend="eager")(torch.ones(2))  # which has no backward
+    broken = [event for event in events if isinstance(event, Broke)]
+    assert [event.reason for event in broken] == ["backward-state"]
+    assert "reads 'table'" in broken[0].detail
+
+
 def test_effects_are_not_lost():
     SEEN.clear()
     run = api.compile(lambda x: Noting.apply(x, 2.0) + 1, backend="eager", options=Options(strict=True))
