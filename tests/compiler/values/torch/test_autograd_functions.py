@@ -136,7 +136,7 @@ def test_a_backward_that_reads_state_is_a_break_that_says_so():
         api.compile(lambda x: Reading.apply(x) + 1, backend="eager")(torch.ones(2))  # which has no backward
     broken = [event for event in events if isinstance(event, Broke)]
     assert [event.reason for event in broken] == ["backward-state"]
-    assert "reads 'table'" in broken[0].detail
+    assert "reads 'table'" in broken[0].what
 
 
 def test_effects_are_not_lost():
