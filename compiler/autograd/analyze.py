@@ -80,7 +80,7 @@ def _writes(call: TracedCall) -> Iterator[WriteFact]:
     for index, (node, item) in enumerate(zip(call.input_nodes, call.inputs, strict=True)):
         tracked = item.grad_fn is not call.before[index].history
         if call.worker.handles[node].region.version:
-            yield WriteFact(index, tracked, counted=item._version != call.before[index].version)
+            yield WriteFact(index, tracked, versions=item._version - call.before[index].version)
         elif tracked:
             raise Unsupported("an input's history changes without a write", hint=_FALL_BACK)
     for node in call.worker.constants:

@@ -35,13 +35,13 @@ class OutputFact:
 class WriteFact:
     """An input that gets new content: tracked if eager's autograd sees the write, hidden from it otherwise.
 
-    counted: the write raises the version of the tensor, by which autograd knows that what it saved was overwritten;
-    writes through `.data` do not.
+    versions: by how much the version of the tensor rises, by which autograd knows that what it saved was overwritten;
+    writes through `.data` do not raise it.
     """
 
     input: int
     tracked: bool
-    counted: bool
+    versions: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from ..base.errors import InternalError
-from ..base.torch_facts import any_autocast, set_grad_mode, tensor_hooks
+from ..base.torch_facts import any_autocast, set_grad_mode, set_version, tensor_hooks
 from .call_signature import CallSignature, OutputFact, OutputKind, WriteFact
 from .dynamic_arguments import at_sizes
 from .view_writes import take_views
@@ -68,7 +68,9 @@ def finish_call(signature: CallSignature, arguments: Sequence[object], values: V
 def _write_back(target: object, value: torch.Tensor, fact: WriteFact) -> None:
     assert isinstance(target, torch.Tensor)
     with torch.set_grad_enabled(fact.tracked):
-        (target if fact.counted else target.data).copy_(value)
+        (target if fact.versions else target.data).copy_(value)
+    if fact.versions > 1 and not target.is_inference():
+        set_version(target, target._version + fact.versions - 1)
 
 
 def _output(

@@ -297,11 +297,13 @@ def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, t
     except RuntimeError as error:
         if all(pattern):
             raise
-        kept = _Unpacked(saved_one_by_one(ctx), str(error))
-        if not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
-            raise
-        return kept, None
-    return _Unpacked(dict(enumerate(values))), anchor
+        refused = error
+    else:
+        return _Unpacked(dict(enumerate(values))), anchor
+    kept = _Unpacked(saved_one_by_one(ctx), str(refused))  # not in the block: what it raises has no other context
+    if not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
+        raise refused
+    return kept, None
 
 
 def demand_constants(pair: CompiledPair) -> None:

@@ -65,13 +65,13 @@ LATER_READS: WeakKeyDictionary[fx.Graph, dict[ConstantRead, None]] = WeakKeyDict
 """Graph -> the constants that the backwards of its functions read."""
 
 
-def reads_of_backward(kind: Any) -> BackwardReads:
-    """Return what the backward of a class of autograd functions reads, and the functions of its package it calls."""
+def reads_of_backward(backward: Callable[..., Any]) -> BackwardReads:
+    """Return what the backward of an autograd function reads, and the functions of its package it calls."""
     constants: dict[str, ConstantRead] = {}
-    level, seen = [inspect.unwrap(kind.backward)], set[types.CodeType]()
+    level, seen = [inspect.unwrap(backward)], set[types.CodeType]()
     if not isinstance(level[0], types.FunctionType):
         return BackwardReads("backward", ())
-    package = _root(kind.backward.__module__)
+    package = _root(backward.__module__)
     for _ in range(_DEEPEST + 1):
         here = [one for one in level if _root(one.__module__) == package and one.__code__ not in seen]
         functions, level = here, []

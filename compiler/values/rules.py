@@ -94,6 +94,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
 
 CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.exporter_question_rule,  # whether torch.onnx exports
+    autograd_functions.operator_rule,  # operators, and what is allowed in graphs, with a backward in Python
     torch_calls.graph_function_rule,  # torch's functions and those marked with allow_in_graph or disallow_in_graph
     constant_results.constant_result_rule,  # functions under assume_constant_result
     control_flow.loop_rule,  # torch's map and scan

@@ -12,6 +12,7 @@ from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value, defines
 from .containers.mappings import DictValue
+from .containers.sets import SetValue
 from .containers.tuples import TupleValue
 from .objects.attributes import MISSING, class_lookup, guard_description, is_native, name_in_errors, told_name
 from .objects.classes import constructs
@@ -129,6 +130,8 @@ def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = No
             return container
     if not value.is_constant():
         return _shown_object(ctx, value)
+    if isinstance(value, SetValue):
+        return _shown_set(ctx, value)
     known = value.constant()
     for part in (known, *(known.__args__ if isinstance(known, types.GenericAlias) else ())):
         if isinstance(part, type):
@@ -136,6 +139,14 @@ def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = No
     if isinstance(value, Known):
         value.guard_member(ctx)
     return known
+
+
+def _shown_set(ctx: CaptureContext, value: SetValue) -> object:
+    """Return an object with the text of a set, whose members stand in the order in which the program's lie."""
+    members = ", ".join(repr(shown(ctx, member)) for member in value.ordered(ctx))
+    text = f"{{{members}}}" if members else ""
+    text = text if text and value.kind is set else f"{value.kind.__name__}({text})"
+    return type(value.kind.__name__, (value.kind,), {"__repr__": lambda self: text})()
 
 
 def _has_native_text(kind: type) -> bool:

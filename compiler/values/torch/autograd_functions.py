@@ -2,8 +2,10 @@
 
 import enum
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from types import BuiltinMethodType, ClassMethodDescriptorType, FunctionType
 from typing import Any
 
@@ -25,10 +27,10 @@ from ..python.objects.partials import PartialValue
 from ..reasons import AUTOGRAD_CALL, BACKWARD_STATE, TORCH_CALL_FORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected
-from ..value import Arguments, CaptureContext, Keywords, Value
+from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .modules import ModuleValue
 from .tensor import TensorValue
-from .torch_calls import NamedApart
+from .torch_calls import NamedApart, operator_target
 
 _TARGETS: dict[type, NamedApart] = {}
 
@@ -79,15 +81,26 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     values = [ctx.realize(arg) for arg in args[1:]]
     ctx.graph.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__, values)
     backward = torch.is_grad_enabled() and any(isinstance(v, TensorValue) and v.fake.requires_grad for v in values)
-    reads = reads_of_backward(kind) if backward else BackwardReads(None, ())
-    if reads.state is not None:
-        what = f"the backward of {kind.__qualname__} reads {reads.state!r}"
-        raise Break(BACKWARD_STATE, f"{what}, which the program may change before it runs")
+    reads = _stateless_reads(kind.backward, kind.__qualname__) if backward else BackwardReads(None, ())
     result = _added(ctx, kind, values)
+    _note_reads(ctx, result, reads)
+    return result
+
+
+def _stateless_reads(backward: Callable[..., Any], name: str) -> BackwardReads:
+    """Return what a backward reads, if that is nothing which the program may change in any way."""
+    reads = reads_of_backward(backward)
+    if reads.state is not None:
+        what = f"the backward of {name} reads {reads.state!r}"
+        raise Break(BACKWARD_STATE, f"{what}, which the program may change before it runs")
+    return reads
+
+
+def _note_reads(ctx: CaptureContext, result: Value, reads: BackwardReads) -> None:
+    """Keep the constants that a backward reads for the graph in which its operation stands."""
     for value in ctx.unpack(result) if isinstance(result, SequenceValue) else [result]:
         if isinstance(value, TensorValue) and reads.constants:
             LATER_READS.setdefault(value.node.graph, {}).update(dict.fromkeys(reads.constants))
-    return result
 
 
 def _added(ctx: CaptureContext, kind: Any, values: list[Value]) -> Value:
@@ -152,23 +165,38 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
     if not any(isinstance(value, TensorValue) and value.fake.requires_grad for value in values):
         return
     outputs = list(result.items) if isinstance(result, SequenceValue) else [result]
-    gradients: list[Value] = [
-        ctx.graph.call("call_function", torch.zeros_like, [value], {})
-        if isinstance(value, TensorValue)
-        else Constant(None)
-        for value in map(ctx.realize, outputs)
-    ]
+    gradients = [_gradient_of(ctx, output) for output in outputs]
+    _evaluate_backward(ctx, kind.backward, kind.__qualname__, state, gradients)
+
+
+def _gradient_of(ctx: CaptureContext, output: Value) -> Value:
+    """Return a gradient of the shape of an output, or the list of those."""
+    value = ctx.realize(output)
+    if isinstance(value, ListValue):
+        return ListValue([_gradient_of(ctx, item) for item in value.items])
+    if not isinstance(value, TensorValue):
+        return Constant(None)
+    return ctx.graph.call("call_function", torch.zeros_like, [value], {})
+
+
+def _evaluate_backward(
+    ctx: CaptureContext, function: Callable[..., Any], what: str, state: Value, gradients: list[Value]
+) -> None:
+    """Evaluate a backward with the `ctx` that forward has left; refuse what it changes and what may change."""
     given = [*gradients, *ctx.graph.inputs()]
     before, versions = _contents(state), _versions(given)
-    backward = ctx.wrap(kind.backward, Injected(kind.backward))
-    ctx.call(backward, [state, *gradients], {})
+    try:
+        ctx.call(ctx.wrap(function, Injected(function)), [state, *gradients], {})
+    except Raised as raised:  # in eager it arrives where the program runs the backward
+        kind = raised.value.python_type().__name__
+        raise Break(BACKWARD_STATE, f"the backward of {what} raises {kind}") from raised
     if _contents(state) != before or _versions(given) != versions:
-        raise Break(BACKWARD_STATE, f"the backward of {kind.__qualname__} changes what it is given")
-    named = reads_of_backward(kind).attributes
+        raise Break(BACKWARD_STATE, f"the backward of {what} changes what it is given")
+    named = reads_of_backward(function).attributes
     for name, value in _attributes(state).items():
         if name in named and value.source is not None and isinstance(value, ObjectValue | DictValue | ListValue):
-            what = f"the backward of {kind.__qualname__} reads {value.describe()}, which its ctx holds"
-            raise Break(BACKWARD_STATE, f"{what} and the program may change before it runs")
+            held = f"the backward of {what} reads {value.describe()}, which its ctx holds"
+            raise Break(BACKWARD_STATE, f"{held} and the program may change before it runs")
 
 
 def _attributes(state: Value) -> dict[str, Value]:
@@ -202,6 +230,110 @@ def native_apply_rule(function: object) -> CallRule | None:
     if not issubclass(owner, torch.autograd.Function):
         return None
     return lambda ctx, args, kwargs: _apply(ctx, [ctx.known(owner), *args], kwargs)
+
+
+def operator_rule(function: object) -> CallRule | None:
+    """Give operators, and what is allowed in graphs, whose results have a backward written in Python.
+
+    That of an operator is the formula that the program has registered (`register_autograd`).
+    """
+    target = operator_target(function)
+    if target is None:
+        return None
+
+    def call(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        values, named = [ctx.realize(arg) for arg in args], {name: ctx.realize(one) for name, one in kwargs.items()}
+        result = ctx.realize(ctx.graph.call("call_function", target, values, named))
+        if not torch.is_grad_enabled():
+            return result
+        for kind in _python_steps([*values, *named.values()], result):
+            formula = registered_formula(kind.backward)
+            if formula is not None and formula.backward is not None:
+                what = str(formula.operator)
+                ctx.graph.evaluate_dry(partial(_evaluate_formula, ctx, formula, values, named, result), what, values)
+                _note_reads(ctx, result, _stateless_reads(formula.backward, what))
+            elif formula is None:
+                _note_reads(ctx, result, _stateless_reads(kind.backward, kind.__qualname__))
+        return result
+
+    return call
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What a program has registered as the derivative of an operator."""
+
+    operator: Any
+    setup: Callable[..., Any] | None
+    backward: Callable[..., Any] | None
+
+
+def registered_formula(step: object) -> Formula | None:
+    """Return the formula that a backward of torch's calls; torch keeps it in that function's closure alone."""
+    if not isinstance(step, FunctionType) or step.__module__.partition(".")[0] != "torch":
+        return None
+    cells = dict(zip(step.__code__.co_freevars, step.__closure__ or (), strict=True))
+    if "info" in cells and "op" in cells:
+        info: Any = cells["info"].cell_contents
+        return Formula(cells["op"].cell_contents, info._setup_context_fn, info._backward_fn)
+    return registered_formula(cells["orig_backward"].cell_contents) if "orig_backward" in cells else None
+
+
+def _python_steps(given: list[Value], result: Value) -> list[Any]:
+    """Return the autograd functions among the steps that lie between arguments and results."""
+    seen: set[Any] = {one.fake.grad_fn for one in _tensors(given)} | {None}
+    waiting = [one.fake.grad_fn for one in _tensors([result])]
+    found: list[Any] = []
+    while waiting:
+        step: Any = waiting.pop()
+        if step in seen:
+            continue
+        seen.add(step)
+        waiting.extend(following for following, _ in step.next_functions)
+        if isinstance(step, torch.autograd.function.BackwardCFunction):
+            found.append(type(step)._forward_cls)  # type: ignore[attr-defined]  # set on the class of each function
+    return found
+
+
+def _tensors(values: Iterable[Value]) -> Iterator[TensorValue]:
+    for value in values:
+        if isinstance(value, TensorValue):
+            yield value
+        elif isinstance(value, SequenceValue):
+            yield from _tensors(value.items)
+
+
+def _evaluate_formula(
+    ctx: CaptureContext, formula: Formula, args: list[Value], kwargs: dict[str, Value], result: Value
+) -> None:
+    """Evaluate what is registered as torch calls it: arguments by position, and those by keyword alone apart."""
+    schema = formula.operator._schema.arguments
+    inputs, apart = list(args), dict[str, Value]()
+    for position, one in enumerate(schema):
+        if position >= len(args):
+            value = kwargs[one.name] if one.name in kwargs else ctx.known(one.default_value)
+            if one.kwarg_only:
+                apart[one.name] = value
+            else:
+                inputs.append(value)
+    state = ctx.realize(ctx.call(ctx.known(DryContext), [], {}))
+    state.set_attr(ctx, "needs_input_grad", TupleValue([_needs(value) for value in inputs]))
+    if formula.setup is not None:
+        given = {"ctx": state, "inputs": TupleValue(inputs), "output": result}
+        if apart:
+            given["keyword_only_inputs"] = DictValue.of(ctx, [(Constant(name), one) for name, one in apart.items()])
+        with torch.no_grad():  # as autograd calls it
+            ctx.call(ctx.wrap(formula.setup, Injected(formula.setup)), [], given)
+    outputs = list(result.items) if isinstance(result, TupleValue) else [result]
+    gradients = [_gradient_of(ctx, output) for output in outputs]
+    assert formula.backward is not None
+    _evaluate_backward(ctx, formula.backward, str(formula.operator), state, gradients)
+
+
+def _needs(value: Value) -> Value:
+    if isinstance(value, ListValue):
+        return ListValue([_needs(item) for item in value.items])
+    return Constant(_needs_gradient(value))
 
 
 _CHECKPOINT_SETTINGS = frozenset(

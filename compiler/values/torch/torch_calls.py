@@ -222,6 +222,14 @@ def _target_of(function: object) -> object:
     return known[1]
 
 
+def operator_target(function: object) -> object:
+    """Return what stands in the graph for an operator, or for what is allowed there; None for all else."""
+    if is_graph_break_mark(function) or not is_graph_function(function):
+        return None
+    target = _target_of(function) if is_allowed(function) else function
+    return target if target is not function or id(function) not in _GRAPH_FUNCTIONS else None
+
+
 def graph_function_rule(function: object) -> CallRule | None:
     if is_graph_break_mark(function):
         return None  # a mark, though it is in stock's table of what is disallowed
@@ -231,12 +239,10 @@ def graph_function_rule(function: object) -> CallRule | None:
             raise Break(DISABLED, f"{getattr(function, '__name__', function)} is disallowed in graphs")
 
         return refuse
-    if not is_graph_function(function):
+    if not is_graph_function(function) or operator_target(function) is not None:
         return None
 
-    target = _target_of(function) if is_allowed(function) else function
-    if target is not function or id(function) not in _GRAPH_FUNCTIONS:
-        return lambda ctx, args, kwargs: ctx.graph.call("call_function", target, args, kwargs)
+    target: object = function
     places, parts = _PLACES[id(function)], _FOUND_BY.get(id(function), ())
     if not all(part.is_original() for part in parts):
         return None  # it is evaluated like a function of the user's

@@ -412,6 +412,33 @@ class ReadsConstant(torch.autograd.Function):
         return gradient * CONSTANT_LATER
 
 
+class RefusesLater(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        return t * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise KeyError('refused')
+
+
+if hasattr(torch, 'library_of_drawn'):
+    torch.library_of_drawn._destroy()
+torch.library_of_drawn = torch.library.Library('drawn_later', 'FRAGMENT')
+torch.library_of_drawn.define('scaled(Tensor t) -> Tensor')
+torch.library_of_drawn.impl('scaled', lambda t: t * 2, 'CompositeExplicitAutograd')
+torch.library.register_autograd(
+    'drawn_later::scaled',
+    lambda ctx, gradient: gradient * later_table['a'],
+    setup_context=lambda ctx, inputs, output: None,
+    lib=torch.library_of_drawn,
+)
+
+
+def scaled_later(t):
+    return torch.ops.drawn_later.scaled(t)
+
+
 CONSTANT_LATER = 3
 later_table = {'a': 1}
 written_later = torch.zeros(())
@@ -421,6 +448,7 @@ later_leaf = torch.ones(3, requires_grad=True)
 tensor: written_later * 1
 tensor: ReadsLater.apply(<tensor>)
 tensor: ReadsConstant.apply(later_leaf)
+tensor: scaled_later(<tensor>)
 float: ReadsLater.factor
 int: later_table['a']
 bool: later_leaf.grad is None
@@ -435,6 +463,18 @@ later = ReadsLater.apply(later_leaf).sum()
 later_table['a'] = <int>
 <body>
 later.backward()
+
+later = scaled_later(later_leaf * <int>).sum()
+later_table['a'] = <int>
+later.backward()
+log.append(later_leaf.grad.tolist())
+
+try:
+    later = RefusesLater.apply(later_leaf).sum()
+    log.append(later.item())
+    later.backward()
+except KeyError as error:
+    log.append(repr(error))
 
 WritesLater.apply(later_leaf, <int>).sum().backward()
 log.append(written_later.item())

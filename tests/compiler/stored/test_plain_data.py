@@ -23,7 +23,7 @@ STEP = ViewStep(aten.select.int, (0, 1), (("x", None),), None, grad_enabled=True
 SIGNATURE = CallSignature(
     (0, 2),
     (OutputFact(OutputKind.RETURNED, 0, (STEP,), requires_grad=True), OutputFact(OutputKind.CONSTANT, constant=3)),
-    (WriteFact(1, tracked=True, counted=False),),
+    (WriteFact(1, tracked=True, versions=0),),
     1,
     (True, False),
     frozenset({0, 5}),

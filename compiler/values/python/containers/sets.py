@@ -8,6 +8,7 @@ iteration, and what `pop` takes, can be read off.
 import itertools
 import operator
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...constant import Constant
@@ -19,6 +20,7 @@ from ...source import SetOrder, Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceValue, TableIterator, call_dunder
+from .tuples import TupleValue
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
 _TRIES = 1000
@@ -39,7 +41,13 @@ _CHANGES = frozenset(
         "__ixor__",
     }
 )
-SET_OPERATORS = frozenset("|&-^")
+_METHODS = {
+    "|": "update",
+    "&": "intersection_update",
+    "-": "difference_update",
+    "^": "symmetric_difference_update",
+}
+SET_OPERATORS = frozenset(_METHODS)
 
 
 class SetOperand(Value):
@@ -66,8 +74,27 @@ def has_set_operators(value: Value) -> bool:
     return isinstance(value, SetOperand) and value.has_set_operators()
 
 
+@dataclass(frozen=True, slots=True)
+class SetChange:
+    """A change of a set from outside: the method that made it, or the members that it has exchanged.
+
+    method: None where it or its arguments are not known.
+    """
+
+    method: str | None
+    given: tuple[Value, ...] = ()
+    exchanged: tuple[tuple[str, Value], ...] = ()
+
+    def calls(self) -> list[tuple[str, tuple[Value, ...]]]:
+        """Return the calls that make it: of the method, if nothing that it was given has changed since."""
+        changed = any(isinstance(value, SetValue) and value.log for value in self.given)
+        if self.method is None or changed:
+            return [(method, (value,)) for method, value in self.exchanged]
+        return [(self.method, self.given)]
+
+
 class SetValue(SetOperand):
-    """A set or frozenset. tokens: the real set of tokens; members: by token."""
+    """A set or frozenset. tokens: the real set of tokens; members: by token, in the order in which they were added."""
 
     equal_by_identity = True  # with another set `compare` has answered
 
@@ -76,7 +103,7 @@ class SetValue(SetOperand):
         self.source = source
         self.tokens: Any = kind()
         self.members: dict[Hashable, Value] = {}
-        self.log: list[tuple[str, Value | None]] = []
+        self.log: list[SetChange] = []
         self.exact = source is None  # the real set has the layout of the program's
         self.changes = 0
 
@@ -112,7 +139,7 @@ class SetValue(SetOperand):
         if record.symbol not in SET_OPERATORS or not has_set_operators(other):
             return None
         if inplace and not reflected and self.kind is set:
-            return self.change(ctx, record.assigning, [other])
+            return self.change(ctx, record.assigning, [other], method=_METHODS[record.symbol])
         left, right = (other, self) if reflected else (self, other)
         return on_tokens(ctx, record.assigning if inplace else record.function, left, right)
 
@@ -132,7 +159,7 @@ class SetValue(SetOperand):
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return a new set of copies."""
-        return SetValue.of(ctx, [deep_copied(ctx, item, memo) for item in self.members.values()], self.kind)
+        return SetValue.of(ctx, [deep_copied(ctx, self.members[token], memo) for token in self.tokens], self.kind)
 
     def python_type(self) -> type:
         """Return set or frozenset."""
@@ -219,7 +246,7 @@ class SetValue(SetOperand):
                 return self._update(ctx, args)
             one = name in ("add", "discard", "remove")
             act = _add if name == "add" and len(args) == 1 else lambda tokens, *rest: getattr(tokens, name)(*rest)
-            return self.change(ctx, act, args, by_token=one)
+            return self.change(ctx, act, args, by_token=one, method=None if one or name == "pop" else name)
         if name.startswith("__"):
             self.unsupported(f"method {name!r}", BUILTIN_METHOD)
         if name == "copy" and self.kind is frozenset:
@@ -233,24 +260,35 @@ class SetValue(SetOperand):
         for arg in args:
             value = ctx.realize(arg)
             if isinstance(value, SetOperand | SequenceValue | Constant):
-                self.change(ctx, lambda tokens, other: tokens.update(other), [value])
+                self.change(ctx, lambda tokens, other: tokens.update(other), [value], method="update")
                 continue
             for item in value.each(ctx):
                 self.change(ctx, _add, [item], by_token=True)
         return Constant(None)
 
     def change(
-        self, ctx: CaptureContext, act: Callable[..., object], args: Arguments, *, by_token: bool = False
+        self,
+        ctx: CaptureContext,
+        act: Callable[..., object],
+        args: Arguments,
+        *,
+        by_token: bool = False,
+        method: str | None = None,
     ) -> Value:
-        """Change the set by a real operation on the tokens; by_token: the arguments are members."""
+        """Change the set by a real operation on the tokens; by_token: the arguments are members.
+
+        method: does the same to the program's set; exchanged one by one its members may come to lie otherwise.
+        """
         pool = TokenPool(ctx, self)
         values = [ctx.realize(arg) for arg in args]
         reals = [pool.token(value, looked_for=act is not _add) if by_token else pool.real(value) for value in values]
-        before = dict(self.members)
+        before, given = dict(self.members), None if method is None else _as_they_are(self, values)
+        whole = SetChange(None)
         try:
             answer = pool.run(lambda: act(self.tokens, *reals))
+            whole = SetChange(None if given is None else method, given or ())
         finally:  # what an iterable raises comes between two members
-            self._note_change(ctx, pool, before, act, by_token)
+            self._note_change(ctx, pool, before, act, by_token, whole)
         if answer is None or isinstance(answer, tuple):
             return Constant(None)
         return self if answer is self.tokens else pool.value(answer)
@@ -262,19 +300,21 @@ class SetValue(SetOperand):
         before: dict[Hashable, Value],
         act: Callable[..., object],
         by_token: bool,
+        whole: SetChange,
     ) -> None:
         """Take over what a real operation has done to the tokens."""
-        self.members = {token: pool.value(token) for token in self.tokens}
+        self.members = pool.members(self.tokens)
         here, there = {id(token) for token in self.tokens}, {id(token) for token in before}
         gone = [value for token, value in before.items() if not _is_among(token, self.tokens, here)]
         self.exact = self.exact and pool.exact
         self.changes += not by_token or here != there  # another operation may make it anew
         ctx.effects.let_go(self, gone)
         if self.source is not None and act is _clear:
-            self.log = [("clear", None)]
+            self.log = [SetChange("clear")]
         elif self.source is not None:
-            self.log += [("discard", value) for value in gone]
-            self.log += [("add", value) for token, value in self.members.items() if not _is_among(token, before, there)]
+            new = [value for token, value in self.members.items() if not _is_among(token, before, there)]
+            exchanged = (*(("discard", value) for value in gone), *(("add", value) for value in new))
+            self.log.append(replace(whole, exchanged=exchanged))
         ctx.effects.mutated(self)
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -286,10 +326,34 @@ class SetValue(SetOperand):
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Repeat the changes on the original."""
-        name, words = out.value(self), ("add", "discard", "clear")
-        methods = {word: out.inject(getattr(set, word)) for word in words}
-        items = [(methods[operation], "" if item is None else f", {out.value(item)}") for operation, item in self.log]
-        return [f"{method}({name}{item})" for method, item in items]
+        name, lines = out.value(self), list[str]()
+        for method, given in (call for change in self.log for call in change.calls()):
+            arguments = ", ".join([name, *map(out.value, given)])
+            lines.append(f"{out.inject(getattr(set, method))}({arguments})")
+        return lines
+
+
+def _as_they_are(owner: SetValue, values: list[Value]) -> tuple[Value, ...] | None:
+    """Return arguments of a change as they are now, whatever the program does to them; None if they are not known."""
+    found = list[Value]()
+    for value in values:
+        contents = value.contents or value
+        if isinstance(contents, SetValue) and contents.source is None and contents.exact:
+            order = _order_of_adding(contents)
+            if order is None:
+                return None
+            copy = copy_of_set(contents, contents.kind)
+            copy.tokens = contents.kind(order)  # a copy of a real set has another table, so another order
+            found.append(copy)
+        elif isinstance(value, SetValue) and value.source is not None and value is not owner and not value.log:
+            found.append(value)
+        elif isinstance(value, SequenceValue):
+            found.append(TupleValue(list(value.items)))
+        elif isinstance(value, Constant):
+            found.append(value)
+        else:
+            return None
+    return tuple(found)
 
 
 def _is_among(token: Hashable, tokens: Container[Hashable], numbers: set[int]) -> bool:
@@ -327,13 +391,19 @@ def _hashes_are_real(members: Mapping[Hashable, Value]) -> bool:
 
 def _insertion_order(value: SetValue) -> list[Hashable]:
     """Return an order of adding the members that gives a set the order of iteration that this one has."""
+    order = _order_of_adding(value)
+    if order is None:
+        value.unsupported("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
+    return order
+
+
+def _order_of_adding(value: SetValue) -> list[Hashable] | None:
+    """Return such an order, as a rule that of their history; None where none of those tried is."""
     tokens = list(value.tokens)
     if not _hashes_are_real(value.members) or not value.exact:
         return tokens
-    for order in itertools.islice(itertools.permutations(tokens), _TRIES):
-        if list(value.kind(order)) == tokens:
-            return list(order)
-    value.unsupported("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
+    tried = itertools.chain([list(value.members)], itertools.islice(itertools.permutations(tokens), _TRIES))
+    return next((list(order) for order in tried if list(value.kind(order)) == tokens), None)
 
 
 class SetIterator(TableIterator):
@@ -381,8 +451,8 @@ class TokenPool:
     def add(self, one: SetValue) -> None:
         """Take the members of a set."""
         self.exact = self.exact and one.exact and one.source is None
-        for token in one.tokens:
-            self.values[id(token)] = (token, one.members[token])
+        for token, value in one.members.items():
+            self.values[id(token)] = (token, value)
 
     def token(self, value: Value, *, looked_for: bool = False) -> Hashable:
         """Return the token of a value; a set is looked for as the frozen set that is equal to it."""
@@ -402,6 +472,8 @@ class TokenPool:
             value = value.contents
         if isinstance(value, SetOperand) and (value.has_set_operators() or not operand):
             return value.real_tokens(self)
+        if isinstance(value, Constant) and isinstance(value.value, str | bytes) and not operand:
+            return (self.token(element) for element in map(self.ctx.known, value.value))
         if isinstance(value, Constant):
             return value.constant()
         if operand or not any(defines(value.python_type(), name) for name in ("__iter__", "__getitem__")):
@@ -430,8 +502,14 @@ class TokenPool:
         result = SetValue(type(answer))
         result.tokens = answer
         result.exact = self.exact
-        result.members = {token: self._member(token) for token in answer}
+        result.members = self.members(answer)
         return result
+
+    def members(self, tokens: Iterable[Hashable]) -> dict[Hashable, Value]:
+        """Return the members of a set by their tokens, in the order in which the operation was given them."""
+        places = {key: place for place, key in enumerate(self.values)}
+        given = sorted(tokens, key=lambda token: places.get(id(token), len(places)))
+        return {token: self._member(token) for token in given}
 
     def _member(self, token: Any) -> Value:
         return self.pairs[token] if token in self.pairs else self.value(token)
