@@ -17,7 +17,7 @@ from torch.autograd.graph import Node
 
 from plumbline.compiler.base.torch_facts import without_dispatch_modes
 
-from .equal_memory import TensorDigest, digest_of
+from .equal_memory import TensorDigest, digest_of, equal_memory
 from .freed_memory import without_frames
 from .numeric.bits import equal_bits
 from .state.argument_stand_ins import StandIns
@@ -58,6 +58,14 @@ class Gradients:
         digests = {leaf: None if each is None else digest_of(each) for leaf, each in self.by_leaf.items()}
         return Gradients({}, self.error, digests, self.shared, self.layouts)
 
+    def repeats(self, other: "Gradients") -> bool:
+        """Return whether these certainly are the other ones again, in form, layout and every byte; both are held."""
+        if self.error is not None or other.error is not None or self.by_leaf.keys() != other.by_leaf.keys():
+            return False
+        if self.shared != other.shared or self.layouts != other.layouts:
+            return False
+        return all(_certainly_same(each, other.by_leaf[leaf]) for leaf, each in self.by_leaf.items())
+
     def differing_leaves(self, other: "Gradients") -> list[str]:
         """Return the leaves whose gradients differ in form or bits; both sides are held, or both let go."""
         layouts = {leaf for leaf, _ in self.layouts.items() ^ other.layouts.items()}
@@ -80,6 +88,13 @@ class FullRun:
     paths: tuple[str, ...]
     gradients: dict[str, Gradients | None]
     after: RunOutcome | None
+
+
+def _certainly_same(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    form = type(one) is type(two) and one.shape == two.shape and one.dtype == two.dtype
+    return form and one.requires_grad == two.requires_grad and equal_memory(one, two)
 
 
 def _same(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:

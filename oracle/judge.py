@@ -49,6 +49,8 @@ MOST_FINDINGS = 40
 EAGER_RUNS = 8
 """Runs of eager that may show that it differs from itself, where the compiled program does."""
 
+_STACK_FULL = "eager fills the stack, and how far a call comes before that depends on its callers"
+
 LARGE_CALL = 1 << 21
 """Bytes of reached tensors from which later cotangents are judged by norm: more references would cost seconds."""
 
@@ -118,8 +120,8 @@ def _judge_call(
     try:
         runs = CallRuns(Snapshot.take(*state), args, kwargs, options.seed, options.backward_turn)
         eager = _eager_run(runs, reference, options)
-        if eager is None:
-            reasons = runs.snapshot.obstacles or runs.lost
+        if eager is None or isinstance(eager.outcome.error, RecursionError):
+            reasons = runs.snapshot.obstacles or runs.lost or [_STACK_FULL]
             runs.snapshot.rewind()  # what ended with eager's run may have written
             runs = None  # it would keep alive what the call ends
             return _unjudged(candidate, args, kwargs, reasons)
@@ -164,7 +166,7 @@ def _judge(
 ) -> Judgement:
     """Run the compiled program on trial, compare, and run it live."""
     eager, paths = expected.outcome, expected.paths
-    actual = runs.full(candidate, lambda outcome: paths)
+    actual = runs.full(candidate, lambda outcome: paths, like=expected)
     trial = actual.outcome
     trials = _Trials(runs, options, expected, actual)
     findings, comparison = trials.findings(reference, candidate)

@@ -14,7 +14,6 @@ from .comparison.aspects import observing
 from .comparison.compare_exceptions import is_compiler_failure
 from .cotangents import (
     DOUBLE,
-    LARGEST_HELD,
     FullRun,
     Gradients,
     backwards_of,
@@ -25,7 +24,7 @@ from .cotangents import (
     leaves_of,
     may_be_held,
 )
-from .freed_memory import return_freed_memory, without_frames
+from .freed_memory import keep_freed_memory, return_freed_memory, without_frames
 from .noise.light_lane import LightLane
 from .noise.shadow import ShadowRun
 from .quiet import quiet
@@ -36,6 +35,12 @@ from .state.snapshot import Snapshot
 from .user_overrides import with_overrides
 
 JudgedProgram = Callable[..., Any]
+
+SMALL_CALL = 1 << 20
+"""Bytes of reached tensors up to which what a run takes and frees is not worth keeping."""
+
+HUGE_CALL = 512 << 20
+"""Bytes of reached tensors from which what a run has freed is handed back after each."""
 
 
 class CallRuns:
@@ -57,6 +62,9 @@ class CallRuns:
         self.seed = seed
         self.backward_turn = backward_turn
         self.lost: list[str] = []
+        self.reached_bytes = sum(saved.nbytes for saved in snapshot.storages.values())
+        if self.reached_bytes > SMALL_CALL:
+            keep_freed_memory()
 
     def forward(self, program: JudgedProgram) -> RunOutcome:
         """Run once on stand-ins and describe what is left; sets `lost` to what cannot be rewound."""
@@ -69,12 +77,14 @@ class CallRuns:
         kinds: Sequence[str] | None = None,
         *,
         eager: bool = False,
+        like: FullRun | None = None,
     ) -> FullRun:
         """Run once on stand-ins, describe what is left, run the backwards, and describe what these left.
 
         paths_of: from which outputs; none means no backward.  kinds: these backwards instead of all; the gradients of
-        the last one are held however large they are.  eager: nothing is compiled, so the run can be watched.  Sets
-        `lost` to what cannot be rewound.
+        the last one are held however large they are.  eager: nothing is compiled, so the run can be watched.
+        like: a run of the same outputs; gradients that are its own again are not held beside them, but for those of
+        the first backward, which a later one may write over.  Sets `lost` to what cannot be rewound.
         """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         gradients: dict[str, Gradients | None] = {}
@@ -93,7 +103,9 @@ class CallRuns:
             ]
             paths = tuple(paths_of(outcome))
             if paths and outcome.error is None:
-                gradients, after = self._backwards(outcome, paths, stand_ins, kinds)
+                gradients, after = self._backwards(
+                    outcome, paths, stand_ins, kinds, {} if like is None else like.gradients
+                )
         self.snapshot.rewind(None if DOUBLE in gradients else (after or outcome).changes)
         for record in outcome.tensors().values():
             record.let_go_of_history()
@@ -101,7 +113,12 @@ class CallRuns:
         return FullRun(outcome, paths, gradients, after)
 
     def _backwards(
-        self, outcome: RunOutcome, paths: Sequence[str], stand_ins: StandIns, wanted: Sequence[str] | None
+        self,
+        outcome: RunOutcome,
+        paths: Sequence[str],
+        stand_ins: StandIns,
+        wanted: Sequence[str] | None,
+        known: Mapping[str, Gradients | None],
     ) -> tuple[dict[str, Gradients | None], RunOutcome]:
         """Run the backwards on the graph of one run; None for each if an output has no backward.
 
@@ -122,7 +139,11 @@ class CallRuns:
                 for kind in kinds:
                     after = left() if kind == DOUBLE else after
                     gradients = gradients_of(chosen, leaves, kind, self.seed, self.earlier)
-                    found[kind] = gradients if kind in held else gradients.let_go()
+                    before = known.get(kind) if kind not in (kinds[0], DOUBLE) else None
+                    if before is not None and before.repeats(gradients):
+                        found[kind] = before
+                    else:
+                        found[kind] = gradients if kind in held else gradients.let_go()
                     del gradients  # before those of the next kind are made
             return found, after or left()
 
@@ -210,8 +231,8 @@ class CallRuns:
         self._free()
 
     def _free(self) -> None:
-        """Hand back what a run of a large call has freed, its graph above all."""
-        if sum(saved.nbytes for saved in self.snapshot.storages.values()) > LARGEST_HELD:
+        """Hand back what a run of a huge call has freed, its graph above all."""
+        if self.reached_bytes > HUGE_CALL:
             return_freed_memory()
 
     @contextlib.contextmanager

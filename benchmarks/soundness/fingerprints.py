@@ -5,6 +5,8 @@ Written apart from the judge's own description of state, which is on trial here.
 
 import collections
 import hashlib
+import pathlib
+import re
 import types
 import weakref
 from collections.abc import Iterator, Mapping
@@ -16,6 +18,7 @@ import torch
 MOST_ENTRIES = 20_000
 _PLAIN = (str, bytes, int, bool, complex, float, type(None), range, slice, torch.dtype, torch.device, torch.layout)
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _HOOKS = ("_hooks", "_hooks_with_kwargs", "_hooks_always_called")
 
 
@@ -33,8 +36,8 @@ class Fingerprints:
         self._entries += 1
         if self._entries > MOST_ENTRIES:
             return
-        if isinstance(value, _PLAIN):
-            yield path, repr(value)
+        if isinstance(value, (*_PLAIN, pathlib.PurePath)):  # a path keeps its text once it was asked for it
+            yield path, _ADDRESS.sub("", repr(value))
             return
         if isinstance(value, _NAMED):
             yield path, getattr(value, "__qualname__", getattr(value, "__name__", "a module"))
@@ -90,12 +93,12 @@ class Fingerprints:
             return
         stride = value.stride() if value.layout == torch.strided else ()
         yield path, (str(value.dtype), tuple(value.shape), stride, str(value.device), value.is_inference())
-        yield path, (value.requires_grad, value.is_leaf, type(value.grad_fn).__name__, value.is_conj(), value.is_neg())
+        yield path, (value.requires_grad, *_history(value), value.is_conj(), value.is_neg())
         if not value.is_meta:
             yield f"{path} values", _digest(value)
         if value.layout == torch.strided and not value.is_meta and value.numel():
             yield from self._place(value, path)
-        if value.is_leaf and value.grad is not None:
+        if _history(value)[0] and value.grad is not None:
             yield from self.of(value.grad, f"{path}.grad")
         for name, item in value.__dict__.items():
             yield from self.of(item, f"{path}.{name}")
@@ -130,3 +133,10 @@ def first_difference(expected: list[object], actual: list[object]) -> str:
     if len(expected) != len(actual):
         return f"judged {len(actual)} entries, plain {len(expected)}"
     return ""
+
+
+def _history(value: torch.Tensor) -> tuple[object, str]:
+    try:
+        return value.is_leaf, type(value.grad_fn).__name__
+    except RuntimeError as error:  # one of several views whose memory was written to
+        return None, str(error)

@@ -26,6 +26,7 @@ from plumbline.fuzz.operator_sweep.prepared_cases import Sample, copy_of, sample
 from plumbline.fuzz.operator_sweep.torch_samples import MODULES, OPERATORS, inlined
 from plumbline.fuzz.python_programs.program_source import draw_program
 from plumbline.fuzz.python_programs.python_program import CALL
+from plumbline.fuzz.python_programs.python_trial import ends_in_plain_python
 from plumbline.fuzz.transform_programs.generation import programs as draw_transforms
 
 from .object_state_programs import OBJECT_STATE
@@ -198,6 +199,8 @@ def _numbers(seed: int) -> list[str]:
 def _generated_programs(task: str, seed: int) -> Iterator[SoundProgram]:
     for number in range(IN_A_BATCH):
         program = draw_program(random.Random(f"{task}:{number}").randrange(2**32))
+        if not ends_in_plain_python(program):
+            continue
         yield SoundProgram(f"{task}:{number}", _generated_play(program.module, program.history))
 
 

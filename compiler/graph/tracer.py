@@ -216,6 +216,8 @@ class AtenRecorder(DispatchMode):
     ) -> object:
         if torch.Tag.nondeterministic_seeded in func.tags:
             demand_untouched_generator()
+        if func is aten._efficientzerotensor.default:
+            kwargs = {**kwargs, "device": self._device_of_zeros(kwargs.get("device"))}
         fake_args, fake_kwargs = map_leaves((args, kwargs), self._as_fake)
         node_args, node_kwargs = map_leaves((fake_args, fake_kwargs), self._as_argument)
         if _METADATA_CHANGES in func.tags and isinstance(fake_args[0], torch.Tensor):
@@ -234,6 +236,14 @@ class AtenRecorder(DispatchMode):
             mark_loose_view(node)
         self._bind_result(node, result)
         return result
+
+    def _device_of_zeros(self, device: object) -> object:
+        """Return where zeros without memory are said to be: products of those take shapes on "meta", and name it."""
+        if not isinstance(device, torch.device) or device.type != "meta":
+            return device
+        values = (node.meta.get("val") for node in reversed(self.graph.nodes))
+        found = (value.device for value in values if isinstance(value, torch.Tensor))
+        return next((where for where in found if where.type != "meta"), device)
 
     def _bind_result(self, node: fx.Node, result: object) -> None:
         if isinstance(result, torch.Tensor):

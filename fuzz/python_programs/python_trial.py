@@ -61,6 +61,16 @@ class CallRecord:
     observed: tuple[Any, ...]
 
 
+def ends_in_plain_python(program: PythonProgram) -> bool:
+    """Return whether a program is one, and ends in plain Python with the time, memory and stack that trials give."""
+    try:
+        records = play(program, _plain, _plain, PLAIN_SECONDS)
+    except (TooSlow, TooLarge):
+        return False
+    words = ("maximum recursion depth", "RecursionError", *STACK_FULL[0])
+    return records is not None and not any(word in str(one.observed) for one in records for word in words)
+
+
 def try_python_program(
     program: PythonProgram, compiler: CompilerUnderTest, backend: str, *, exact_ends: bool = False
 ) -> TrialResult:

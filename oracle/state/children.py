@@ -207,10 +207,10 @@ def _key_words(key: object, number: int) -> str:
     if isinstance(key, torch.Tensor):
         return f"tensor key {number}"
     text = repr(key)
-    return f"{type(key).__name__} key {number}" if _ADDRESS.search(text) else text
+    return f"{type(key).__name__} key {number}" if ADDRESS.search(text) else text
 
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
+ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 
 
 def _short(key: object) -> bool:

@@ -105,7 +105,10 @@ def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -
     changed_entries = {id(saved) for _, _, saved in changes.entries}
     by_original = describer.stand_ins.by_original
     changed: dict[str, Node] = changed_around
-    for path, value, saved in snapshot.entries:
+    entries = snapshot.entries
+    if not dirty and not changed_entries:
+        entries = [entry for entry in entries if id(entry[1]) in by_original]
+    for path, value, saved in entries:
         if isinstance(saved, SavedTensorState):
             pair = by_original.get(id(value))
             now = pair.passed if pair else saved.value

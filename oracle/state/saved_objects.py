@@ -9,6 +9,7 @@ import hashlib
 import random
 import types
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -68,22 +69,48 @@ class SavedSequence:
         base.extend(self.value, self.items)
 
 
+_ORDERS_TRIED = 64
+
+
 @dataclass(frozen=True, slots=True)
 class SavedSet:
-    """A mutable set."""
+    """A mutable set, its order and the size of its table included as far as a new one can have them."""
 
     value: Any
-    items: frozenset[object]
+    items: tuple[object, ...]
+    size: int
 
     def changed(self) -> bool:
         """Compare members."""
-        return frozenset(items_of(self.value)) != self.items
+        return frozenset(items_of(self.value)) != frozenset(self.items)
 
     def restore(self) -> None:
-        """Refill the set."""
-        if isinstance(self.value, set):
+        """Exchange the members; a table that then gives another order is made anew.
+
+        Where two members want one place, the one that is added first gets it.
+        """
+        if not isinstance(self.value, set):
+            return
+        set.difference_update(self.value, set(self.value).difference(self.items))
+        set.update(self.value, self.items)
+        order, misplaced = list(self.items), self._misplaced()
+        if misplaced is None and set.__sizeof__(self.value) == self.size:
+            return
+        for _ in range(_ORDERS_TRIED):
             set.clear(self.value)
-            set.update(self.value, self.items)
+            for item in order:
+                set.add(self.value, item)
+            misplaced = self._misplaced()
+            if misplaced is None:
+                return
+            instead, wanted = misplaced
+            order = [item for item in order if item is not wanted]
+            order.insert(next(n for n, item in enumerate(order) if item is instead), wanted)
+
+    def _misplaced(self) -> tuple[object, object] | None:
+        """Return the first member that lies elsewhere than before, and what lay there; None if none does."""
+        pairs = zip(set.__iter__(self.value), self.items, strict=True)
+        return next(((now, before) for now, before in pairs if now is not before), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +124,8 @@ class SavedDict:
     def changed(self) -> bool:
         """Compare keys in order and values; identity first, because this is asked of every object in reach."""
         value = self.value
+        if type(value) is OrderedDict and not self.keys and not value:  # tables of hooks, several in every module
+            return False
         plain = type(value) is dict and len(value) == len(self.keys)  # another class has an order of its own
         if plain and all(map(is_, value, self.keys)) and all(map(is_, value.values(), self.items)):
             return False
@@ -402,7 +431,7 @@ def _save_function(value: types.FunctionType) -> SavedFunction:
 _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
     "list": lambda value: SavedSequence(value, tuple(items_of(value))),
     "deque": lambda value: SavedSequence(value, tuple(items_of(value))),
-    "set": lambda value: SavedSet(value, frozenset(items_of(value))),
+    "set": lambda value: SavedSet(value, tuple(items_of(value)), plain_base(value).__sizeof__(value)),
     "dict": _save_dict,
     "object": save_fields,
     "weak": lambda value: SavedWeakly(value, _weak_items(value)),

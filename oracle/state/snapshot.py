@@ -1,6 +1,8 @@
 """Snapshot and rewind: what a call may change is saved before it and restored after it."""
 
+import dis
 import functools
+import types
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +51,7 @@ class Snapshot:
         self.storages: dict[int, SavedStorage] = {}
         self.index: dict[int, int] = {}
         self.obstacles: list[str] = [f"{path} cannot be rewound" for path in reached.forward_only]
+        self.obstacles += [f"{path} may be released, for good" for path in _releasable(reached)]
         if functorch_is_active():
             self.obstacles.append("the call is inside a transform of torch.func, whose tensors have no memory")
         if reached.truncated:
@@ -120,10 +123,16 @@ class Snapshot:
         ]
 
     def ended(self, output: object) -> list[str]:
-        """Return what the last run would have ended, had the snapshot not held it: objects with finalisers.
+        """Return what the last run would have ended, had nobody held it: objects with finalisers.
 
-        output: what the run returned, which keeps objects alive as well.
+        output: what the run returned, which keeps objects alive as well, and ends only after the call is judged.
         """
+        if any(visit.kind == "class" and "__del__" in vars(visit.value) for visit in self.reached.visits):
+            known = {id(visit.value) for visit in self.reached.visits}
+            returned = [one for one in walk({"output": output}).visits if id(one.value) not in known]
+            made = [one.path for one in returned if _has_finaliser(one)]
+            if made:
+                return [f"{path} has a finaliser, which would run for each run's own" for path in made]
         final = [visit for visit in self.reached.visits if _has_finaliser(visit)]
         if not final or not (self.changes().entries or self.changed_bindings()):
             return []
@@ -151,11 +160,41 @@ class Snapshot:
             for _, _, saved in self.entries:
                 if isinstance(saved, SavedTensorState) or id(saved) in changed:
                     saved.restore()
+            self._undo_finalisers(changes)
             for key in changes.storages:
                 self.storages[key].restore()
         for cache in self.caches if self.rewinds_caches else ():
             cache.restore()
         self.random.restore()
+
+    def _undo_finalisers(self, changes: Changes) -> None:
+        """Restore what finalisers wrote of objects that a run had made: they ended when containers were refilled."""
+        if all(isinstance(saved, SavedTensorState) for _, _, saved in changes.entries):
+            return
+        for _ in range(_MOST_ENDINGS):
+            written = [saved for _, _, saved in self.entries if not isinstance(saved, SavedTensorState)]
+            written = [saved for saved in written if saved.changed()]
+            if not written:
+                return
+            for saved in written:
+                saved.restore()
+
+
+_MOST_ENDINGS = 3
+"""How often what has ended may end others."""
+
+
+def _releasable(reached: Walk) -> list[str]:
+    """Return the paths of views of memory (`memoryview`), if code in reach releases something or has a `with`."""
+    views = [visit.path for visit in reached.visits if type(visit.value) is memoryview]
+    codes = (visit.value.__code__ for visit in reached.visits if isinstance(visit.value, types.FunctionType))
+    return views if views and any(map(_may_release, codes)) else []
+
+
+def _may_release(code: types.CodeType) -> bool:
+    if "release" in code.co_names or any("WITH" in step.opname for step in dis.get_instructions(code)):
+        return True
+    return any(_may_release(part) for part in code.co_consts if isinstance(part, types.CodeType))
 
 
 def _has_finaliser(visit: Visit) -> bool:
