@@ -5,6 +5,7 @@ after which eager programs raise, and garbage collection may crash.
 """
 
 import contextlib
+import ctypes
 import faulthandler
 import functools
 import logging
@@ -34,6 +35,8 @@ from .leftovers import clear_leftovers
 
 ATTEMPT_SECONDS = 180.0
 """A first compile takes seconds; a program of a dozen operators that takes this long hangs."""
+
+_SIGNAL_AT_PARENTS_DEATH = 1  # the number that Linux has given to this request
 
 _NOT_DRAWN = TrialResult(
     Verdict(VerdictKind.EAGER_FAILED, "eager ends the process while the example is drawn"),
@@ -185,6 +188,7 @@ def _warm_up() -> None:
 def _serve(connection: Connection, other_end: Connection, means: Means) -> None:
     """Answer examples until the parent closes its end; the child's whole life."""
     other_end.close()
+    _end_with_the_parent()
     torch.set_num_threads(1)  # a fork has none of the threads that the parent's pool counts on, and would wait for them
     faulthandler.disable()  # the parent reports a crash, with its example
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -197,6 +201,12 @@ def _serve(connection: Connection, other_end: Connection, means: Means) -> None:
                 connection.send(_answer(means, *connection.recv()))
             except KeyboardInterrupt:
                 connection.send(None)
+
+
+def _end_with_the_parent() -> None:
+    """Have the system end this process with its parent: an endless example looks at no connection."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
 
 
 def _answer(means: Means, request: Any, backend: str) -> Any:

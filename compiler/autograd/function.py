@@ -297,12 +297,12 @@ def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, t
     except RuntimeError as error:
         if all(pattern):
             raise
-        refused = error
+        message = str(error)
     else:
         return _Unpacked(dict(enumerate(values))), anchor
-    kept = _Unpacked(saved_one_by_one(ctx), str(refused))  # not in the block: what it raises has no other context
+    kept = _Unpacked(saved_one_by_one(ctx), message)  # not in the block: what it raises has no other context
     if not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
-        raise refused
+        raise RuntimeError(message)
     return kept, None
 
 

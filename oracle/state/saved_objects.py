@@ -109,7 +109,7 @@ class SavedSet:
 
     def _misplaced(self) -> tuple[object, object] | None:
         """Return the first member that lies elsewhere than before, and what lay there; None if none does."""
-        pairs = zip(set.__iter__(self.value), self.items, strict=True)
+        pairs = zip(set.__iter__(self.value), self.items, strict=False)  # of a class whose `__eq__` lies, any number
         return next(((now, before) for now, before in pairs if now is not before), None)
 
 

@@ -314,7 +314,8 @@ class SetValue(SetOperand):
         elif self.source is not None:
             new = [value for token, value in self.members.items() if not _is_among(token, before, there)]
             exchanged = (*(("discard", value) for value in gone), *(("add", value) for value in new))
-            self.log.append(replace(whole, exchanged=exchanged))
+            if exchanged or whole.method is not None:
+                self.log.append(replace(whole, exchanged=exchanged))
         ctx.effects.mutated(self)
 
     def rebuild(self, out: Rebuilder) -> str:
