@@ -2,6 +2,7 @@
 
 import pytest
 
+import plumbline
 from support.played_programs import difference_of
 
 PROGRAM = """
@@ -92,3 +93,39 @@ def test_python_refuses_them_in_its_words(call):
 @pytest.mark.parametrize("made", ["'ab'.__iter__()", "b'ab'.__iter__()", "range(3).__reversed__()"])
 def test_an_iterator_is_new_at_each_call(made):
     assert difference_of(f"def step(x):\n    it = {made}\n    next(it)\n    return it, x + 1\n") == ""
+
+
+def words_of(function):
+    try:
+        return function()
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+class CalledList(list):
+    __call__ = list.__getitem__
+    __contains__ = list.count
+
+
+class CalledDict(dict):
+    __call__ = dict.__getitem__
+
+
+CALLED_LIST, CALLED_DICT = CalledList([1]), CalledDict(a=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: CALLED_LIST(),
+        lambda: CALLED_LIST(0, 1),
+        lambda: CALLED_LIST(0),
+        lambda: CALLED_DICT(),
+        lambda: CALLED_DICT("a"),
+        lambda: CALLED_LIST.__getitem__(),
+        lambda: 1 in CALLED_LIST,
+    ],
+)
+def test_a_method_in_c_that_stands_for_a_call(function):
+    """Python looks it up on the class, so that the error names the class that has it."""
+    assert plumbline.compile(lambda: words_of(function), backend="eager")() == words_of(function)

@@ -14,6 +14,7 @@ from ...constant import Constant, MethodOf, fold
 from ...identities import HashToken
 from ...operator_table import COMPARISONS, Comparison
 from ...reasons import BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from ...refused_arguments import demand_method_arguments
 from ...scalar import SizeValue
 from ...source import Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines, unless_refused
@@ -212,6 +213,7 @@ class ObjectValue(InstanceAttributes):
             if class_lookup(self.kind, "__call__")[0] is None:
                 self.refuse(ctx, "call", lambda value: value())
             self.unsupported("call", UNKNOWN_CALLEE)
+        demand_method_arguments(ctx, self, class_lookup(self.kind, "__call__")[1], args, kwargs, bound=False)
         return ctx.calls.hand_on(self, method, args, kwargs)
 
     def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
