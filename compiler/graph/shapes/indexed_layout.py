@@ -9,6 +9,8 @@ from itertools import pairwise
 
 import torch
 
+from ...base.torch_facts import without_dispatch_modes
+
 Strides = Sequence[int]
 
 
@@ -57,10 +59,19 @@ def _operand_strides(
     moved = (*source_strides[:first], *(0 for _ in range(rank)), *source_strides[first + len(places) :])
     picked = shape[first : first + rank]
     operands: list[Strides] = [moved]
-    for index in tensors:
-        inner = index.expand(picked).stride()
-        operands.append((*(0 for _ in range(first)), *inner, *(0 for _ in shape[first + rank :])))
+    around = (*(1 for _ in range(first)), *picked, *(1 for _ in shape[first + rank :]))
+    operands += [_reshaped_strides(index, picked, around, shape) for index in tensors]
     return operands
+
+
+def _reshaped_strides(
+    index: torch.Tensor, picked: tuple[int, ...], around: tuple[int, ...], shape: tuple[int, ...]
+) -> Strides:
+    """Return the strides of an index as the kernel reshapes it: dimensions of size 1 have some, and count."""
+    with without_dispatch_modes(), torch.no_grad():
+        twin = torch.empty_strided(index.shape, index.stride(), device="meta").expand(picked).reshape(around)
+    rows = zip(twin.shape, twin.stride(), shape, strict=True)
+    return tuple(0 if size == 1 and whole != 1 else step for size, step, whole in rows)
 
 
 def dense_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> tuple[int, ...]:
