@@ -101,7 +101,7 @@ class GeneratorValue(SuspendedValue):
         if self.running:
             self.ctx.throw(ValueError, "generator already executing")
         if isinstance(exception, ExceptionValue):
-            exception.entered(self.ctx.frames.handled_exception())
+            exception.entered(None)  # it is not raised here: its context is left to it
         if self.finished or not self.started:
             self.finished = True
             raise Raised(exception)

@@ -43,7 +43,13 @@ class Residual(Rebuilder):
             value = value.inner
         name = self.known.get(id(value))
         if name is None:
-            name = self.fetch(value.source) if value.source is not None else value.rebuild(self)
+            if value.source is not None:
+                name = self.fetch(value.source)
+            elif value.holder is not None:
+                name = self.value(value.holder)
+            else:
+                name = value.rebuild(self)
+                name = self.known.get(id(value), name)  # one of its parts holds it, and has made it of those parts
             self.bind(value, name)
         return name
 

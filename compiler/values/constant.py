@@ -3,6 +3,7 @@
 import enum
 import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -142,17 +143,25 @@ class Constant(KnownObject):
     def rebuild(self, out: Rebuilder) -> str:
         """Return the literal, or an injected name where text would not be exact.
 
-        One from outside is that very object: the program may ask which of several equal ones it holds.
+        It is that very object, also among equal ones: the program may ask which of them it holds.
         """
         if self.read_from is not None and type(self.value) in OF_ANY_IDENTITY and not _is_small(self.value):
             return out.fetch(self.read_from)
-        if type(self.value) in _INLINE_TYPES and len(repr(self.value)) < 200:
+        if type(self.value) in _INLINE_TYPES and len(repr(self.value)) < 200 and _is_only_one(self.value):
             return repr(self.value)
         return out.inject(self.value)
 
 
 def _is_small(value: object) -> bool:
     return type(value) is int and value in _SMALL_INTEGERS
+
+
+def _is_only_one(value: object) -> bool:
+    """Return whether a literal is this very object: a small number, a text that compiling code interns."""
+    if isinstance(value, str):
+        named = value.isascii() and f"_{value}".isidentifier()
+        return (named or len(value) < 2) and sys.intern(value) is value
+    return type(value) is not int or _is_small(value)
 
 
 class RangeIterator(Value):

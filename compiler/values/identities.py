@@ -4,14 +4,15 @@ The numbers of `id()` and of the thread are new in every call: compared and look
 """
 
 import _thread
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 
 from .constant import OF_ANY_IDENTITY, Constant
 from .guard import GuardKind
 from .operator_table import Binary, Comparison
-from .reasons import IDENTITY_NUMBER, Break
+from .reasons import IDENTITY_NUMBER, UNSUPPORTED_OBJECT, Break
 from .rule_tables import calls
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -55,15 +56,45 @@ class HashToken:
         self.ctx = ctx
         self.value = value
         self.number = number
+        self.settled = False  # whether it has been asked what it is equal to
 
     def __hash__(self) -> int:
         return self.number
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, HashToken):
+            if self.settled or other.settled:
+                return self is other
             return self.ctx.same_or_equal(self.value, other.value)
+        if self.settled:
+            return False
         plain = isinstance(other, Hashable) and not isinstance(other, tuple) and not isinstance(other, Value)
         return plain and self.ctx.same_or_equal(self.value, self.ctx.known(other))
+
+
+@contextmanager
+def settled(tokens: Iterable[object]) -> Iterator[None]:
+    """Tell keys apart by identity: what they are equal to has been asked, and each time would call the program."""
+    changed = [token for token in tokens if isinstance(token, HashToken) and not token.settled]
+    for token in changed:
+        token.settled = True
+    try:
+        yield
+    finally:
+        for token in changed:
+            token.settled = False
+
+
+def stored_token(ctx: CaptureContext, key: Value) -> Hashable:
+    """Return the token of a key that is in a container from outside, which has asked for its hash before.
+
+    Raises Break where asking changes something, as it did then.
+    """
+    before = ctx.effects.count()
+    token = key.hash_token(ctx)
+    if isinstance(token, HashToken) and ctx.effects.count() != before:
+        raise Break(UNSUPPORTED_OBJECT, f"{key.describe()} as a key, whose `__hash__` changes something")
+    return token
 
 
 class _Token(tuple[object, ...]):

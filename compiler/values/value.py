@@ -95,6 +95,7 @@ class Value:
 
     source: Source | None = None
     contents: "Value | None" = None  # what an instance of a subclass of a builtin type holds
+    holder: "Value | None" = None  # the instance whose contents this is
     precedes_methods = False  # its operators come before those that the other operand's class has in Python
     has_text = True  # whether the text of the real object could be known
     always_true = False  # whether `bool` of every object of the type is True

@@ -19,6 +19,7 @@ import torch.nn.attention
 from ..base.torch_facts import inference_block, operator_kinds, operator_namespaces
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .guard import GuardKind
+from .identities import settled, stored_token
 from .python.containers.lists import ListValue
 from .python.containers.mappings import DictValue, ProxyValue
 from .python.containers.namespaces import GlobalsValue
@@ -130,7 +131,7 @@ def _other(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 def _instance(ctx: CaptureContext, value: object, source: Source) -> Value:
     instance = ObjectValue(type(value), value, source)
-    instance.contents = _contents(ctx, value, source)
+    instance.hold(_contents(ctx, value, source))
     return instance
 
 
@@ -307,7 +308,9 @@ def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
     else:
         ctx.guards.add(source, GuardKind.LENGTH, len(value))
         members = [ctx.wrap(member, ListedItem(source, position)) for position, member in enumerate(value)]
-    result.members = {member.hash_token(ctx): member for member in members}
+    rows = [(stored_token(ctx, member), member) for member in members]
+    with settled(token for token, _ in rows):
+        result.members = dict(rows)
     result.tokens = type(value)(result.members)
     return result
 

@@ -518,6 +518,9 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
         kind = told_name(value.python_type())
         words = f"{called(frame, instruction.argument)} argument after ** must be a mapping, not {kind}"
         frame.ctx.throw(TypeError, words if merging else f"'{kind}' object is not a mapping")
+    if not merging and isinstance(value, DictValue):
+        target.call_method(frame.ctx, "update", [value], {})
+        return
     for key, item in pairs_of(frame.ctx, value):
         if merging and target.contains(frame.ctx, key):
             if sys.version_info < (3, 12) and frame.ctx.frames.handled_exception() is not None:

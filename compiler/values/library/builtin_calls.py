@@ -402,7 +402,9 @@ def _count_elements(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
         for element in ctx.realize(args[1]).each(ctx):
             key, token = key_among(ctx, contents, element)  # its hash is asked for once, and it is looked up twice
             before = contents.found(ctx, key, token) or Constant(0)
-            contents.set_by_token(ctx, key, token, ctx.realize(binary(ctx, "+", before, Constant(1))))
+            after = ctx.realize(binary(ctx, "+", before, Constant(1)))
+            with contents.looked_up(ctx, token) as token:
+                contents.set_by_token(ctx, key, token, after)
         return NONE
     for element in ctx.realize(args[1]).each(ctx):
         before = ctx.call(mapping.get_attr(ctx, "get"), [element, Constant(0)], {})
@@ -515,10 +517,9 @@ def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
     value = ctx.realize(args[0])
     if isinstance(value, SetValue):
         return copy_of_set(value, kind)
-    members = SetValue.of(ctx, value.each(ctx), kind)
-    if isinstance(value, DictValue):
-        members.tokens = kind(dict.fromkeys(members.members))  # Python lays it out at once
-    return members
+    if isinstance(value, DictValue) and value.kind is dict:
+        return SetValue.of_keys(value.read_all(ctx), kind)
+    return SetValue.of(ctx, value.each(ctx), kind)
 
 
 @constructs(range)

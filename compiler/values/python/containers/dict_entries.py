@@ -7,14 +7,16 @@ guard all keys. Changes are kept as a log in program order and replayed on the o
 import collections
 import operator
 import types
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ...constant import Constant
 from ...guard import GuardKind, without_finaliser
-from ...identities import HashToken, key_among
+from ...identities import HashToken, key_among, settled, stored_token
 from ...source import BaseContents, BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
+from .kept_hashes import keeping_hashes
 from .key_tables import KeyTable
 from .mapping_views import Entry, MappingValue
 
@@ -63,14 +65,15 @@ class DictEntries(MappingValue):
         for position, (key, value) in enumerate(original.items()):
             simple = type(key) in _SIMPLE_KEYS
             wrapped = Constant(key) if simple else ctx.wrap(key, ListedItem(self._keys(), position))
-            token = wrapped.hash_token(ctx)
+            token = stored_token(ctx, wrapped)
             if token in self.deleted or token in self.moved:
                 continue
             known = early.pop(token, None)
             place = self.item(key) if wrapped.is_constant() else ListedValue(source, position)
             if known is not None:
                 known.key = wrapped  # asked for by an equal key, it is still the one that was there: 1 for True
-            self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
+            with settled([token]):
+                self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
         self.entries.update(early)
         return self.entries
 
@@ -145,16 +148,26 @@ class DictEntries(MappingValue):
         """Set a key."""
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item assignment", operator.setitem, key, value)
-        self.set_by_token(ctx, *key_among(ctx, self, ctx.realize(key)), value)
+        key, token = key_among(ctx, self, ctx.realize(key))
+        with self.looked_up(ctx, token) as token:
+            self.set_by_token(ctx, key, token, value)
 
-    def stored_token(self, token: Hashable) -> Hashable:
-        """Return the token under which an equal key is: comparing it once more would call the program once more."""
-        entry = self.entries.get(token) if isinstance(token, HashToken) else None
-        return token if entry is None else next(known for known, one in self.entries.items() if one is entry)
+    @contextmanager
+    def looked_up(self, ctx: CaptureContext, token: Hashable) -> Iterator[Hashable]:
+        """Give the token under which an equal key is, else the token itself, to be compared no further.
+
+        A hash table asks a key once for all that is done with it; each question would call the program again.
+        """
+        if not isinstance(token, HashToken) or token.settled:
+            yield token
+            return
+        entry = self.read_all(ctx).get(token)
+        stored = token if entry is None else next(known for known, one in self.entries.items() if one is entry)
+        with settled([token, stored]):
+            yield stored
 
     def set_by_token(self, ctx: CaptureContext, key: Value, token: Hashable, value: Value) -> None:
-        """Set a key whose token is known."""
-        token = self.stored_token(token)
+        """Set a key that was looked up."""
         if self.unread is not None and self.ordered and (token in self.deleted or not self._has(ctx, key, token)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
         known = self.entries.get(token)
@@ -179,10 +192,10 @@ class DictEntries(MappingValue):
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item deletion", operator.delitem, key)
         key, token = key_among(ctx, self, ctx.realize(key))
-        token = self.stored_token(token)
-        if self.found(ctx, key, token) is None:
-            missing(ctx, key)
-        self.del_by_token(ctx, key, token)
+        with self.looked_up(ctx, token) as token:
+            if self.found(ctx, key, token) is None:
+                missing(ctx, key)
+            self.del_by_token(ctx, key, token)
 
     def del_by_token(self, ctx: CaptureContext, key: Value, token: Hashable) -> None:
         """Delete a key that is there, by the token under which it is."""
@@ -230,7 +243,7 @@ class DictEntries(MappingValue):
                 lines.append(f"del {name}[{out.value(key)}]")
             else:
                 lines.append(f"{name}[{out.value(key)}] = {out.value(value)}")
-        return lines
+        return keeping_hashes(lines, self.entries, out)
 
     def _replay_past_methods(self, name: str, base: Any, out: Rebuilder) -> list[str]:
         """Repeat the log on an instance of a subclass, past the methods of its class."""
@@ -246,7 +259,7 @@ class DictEntries(MappingValue):
             else:
                 setter = out.inject(base.__setitem__)
                 lines.append(f"{setter}({name}, {out.value(key)}, {out.value(value)})")
-        return lines
+        return keeping_hashes(lines, self.entries, out)
 
 
 def missing(ctx: CaptureContext, key: Value) -> NoReturn:

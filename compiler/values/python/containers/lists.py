@@ -10,7 +10,7 @@ from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, unless_refused
-from .sequences import ElementIterator, ReversedIterator, SequenceValue
+from .sequences import MUTATED_DEQUE, ElementIterator, ReversedIterator, SequenceValue, iterating
 
 
 class DequeIterator(ElementIterator):
@@ -37,7 +37,7 @@ class DequeIterator(ElementIterator):
             ctx.throw(StopIteration)
         if self.moves != self.owner.moves:
             self.left = 0
-            ctx.throw(RuntimeError, "deque mutated during iteration")
+            ctx.throw(RuntimeError, MUTATED_DEQUE)
         if not self.left:
             ctx.throw(StopIteration)
         self.left -= 1
@@ -52,7 +52,7 @@ class DequeIterator(ElementIterator):
         if self.owner.moves:  # the changes are made after this
             self.unsupported("handing over an iterator over a deque that has changed", CANNOT_REBUILD)
         name, step = out.fresh(), out.fresh()
-        out.line(f"{name} = {out.inject(self.function)}({out.value(self.owner)})")
+        out.line(f"{name} = {iterating(self.function, self.owner, out)}")
         if self.left < self.size:
             steps = self.size - self.left
             out.line(f"for {step} in {out.inject(range)}({steps}): {out.inject(next)}({name}, None)")
@@ -96,7 +96,7 @@ class ListValue(SequenceValue):
         if self.kind is collections.deque:
             bound = ctx.realize(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
             self.maximum = bound if isinstance(bound, int) else None
-            args, kwargs = args[:1], {}
+            args, kwargs = args[:1] or [kwargs[name] for name in ("iterable",) if name in kwargs], {}
         self.call_method(ctx, "__init__", args, kwargs)
 
     def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
@@ -317,13 +317,14 @@ def _pop_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Key
 
 
 def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    for position, item in enumerate(self.elements(ctx)):
-        if ctx.same_or_equal(item, args[0]):
-            before = self.before()
-            del self.items[position]
-            self.changed(ctx, before)
-            return Constant(None)
     target = ctx.realize(args[0])
+    for position in self.found_equal(
+        ctx, target, refusal=IndexError if self.kind is collections.deque else RuntimeError
+    ):
+        before = self.before()
+        del self.items[position : position + 1]  # which comparing it may have taken away
+        self.changed(ctx, before)
+        return Constant(None)
     if self.kind is list:
         ctx.throw(ValueError, "list.remove(x): x not in list")
     text = (

@@ -160,7 +160,10 @@ class DictView(SetOperand):
     def rebuild(self, out: Rebuilder) -> str:
         """Make the view of the dictionary."""
         name = out.fresh()
-        out.line(f"{name} = {out.value(self.owner)}.{self.part}()")
+        if self.owner.holder is not None:
+            out.line(f"{name} = {out.inject(getattr(self.owner.kind, self.part))}({out.value(self.owner)})")
+        else:
+            out.line(f"{name} = {out.value(self.owner)}.{self.part}()")
         return name
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from ...constant import Constant
-from ...identities import key_among
+from ...identities import key_among, settled
 from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines, unless_refused
 from .dict_entries import DictEntries, missing
+from .kept_hashes import keeping_hashes
 from .mapping_views import DictView, Entry
 from .own_attributes import OwnAttributes
 from .sequences import call_dunder
@@ -108,7 +109,8 @@ class DictValue(OwnAttributes, DictEntries):
             lines.append(f"{out.inject(initialise)}({name}, {out.value(self.factory or Constant(None))})")
         setter = out.inject(base.__dict__.get("__setitem__", dict.__setitem__))
         pairs = [(out.value(entry.key), out.value(entry.value)) for entry in self.entries.values()]
-        return lines + [f"{setter}({name}, {key}, {value})" for key, value in pairs]
+        filling = [f"{setter}({name}, {key}, {value})" for key, value in pairs]
+        return lines + keeping_hashes(filling, self.entries, out)
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return a dictionary of the entries' arguments."""
@@ -199,9 +201,12 @@ class DictValue(OwnAttributes, DictEntries):
         else:
             out.line(f"{name} = {out.inject(self.kind)}()")
         out.bind(self, name)
+        filling = []
         for entry in self.entries.values():
             key, value = out.value(entry.key), out.value(entry.value)
-            out.line(f"{name}[{key}] = {value}")
+            filling.append(f"{name}[{key}] = {value}")
+        for line in keeping_hashes(filling, self.entries, out):
+            out.line(line)
         return name
 
 
@@ -225,14 +230,14 @@ def _missing_here(self: DictValue, ctx: CaptureContext, key: Value) -> NoReturn:
 def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     args = args or [kwargs["key"]]
     key, token = key_among(ctx, self, ctx.realize(args[0]))
-    token = self.stored_token(token)
-    value = self.found(ctx, key, token)
     default = args[1] if len(args) > 1 else kwargs.get("default")
-    if value is None:
-        if default is not None:
-            return ctx.realize(default)
-        _missing_here(self, ctx, key)
-    self.del_by_token(ctx, key, token)
+    with self.looked_up(ctx, token) as token:
+        value = self.found(ctx, key, token)
+        if value is None:
+            if default is not None:
+                return ctx.realize(default)
+            _missing_here(self, ctx, key)
+        self.del_by_token(ctx, key, token)
     return value
 
 
@@ -246,18 +251,19 @@ def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keyw
     pair = TupleValue([entry.key, ctx.realize(entry.value)])
     if last and self.table is not None and not self.table.ordered:
         self.table.remove_last()
-    self.del_by_token(ctx, entry.key, token)
+    with settled([token]):
+        self.del_by_token(ctx, entry.key, token)
     return pair
 
 
 def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     args = args or [kwargs["key"]]
     key, token = key_among(ctx, self, ctx.realize(args[0]))
-    token = self.stored_token(token)
-    value = self.found(ctx, key, token)
-    if value is None:
-        value = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
-        self.set_by_token(ctx, key, token, value)
+    with self.looked_up(ctx, token) as token:
+        value = self.found(ctx, key, token)
+        if value is None:
+            value = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
+            self.set_by_token(ctx, key, token, value)
     return ctx.realize(value)
 
 
@@ -265,8 +271,9 @@ def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     for arg in args:
         given = ctx.realize(arg)
         if isinstance(given, DictValue):  # whose keys are not asked for their hashes again
-            for token, entry in list(given.read_all(ctx).items()):
-                self.set_by_token(ctx, entry.key, token, entry.value)
+            for given_token, entry in list(given.read_all(ctx).items()):
+                with self.looked_up(ctx, given_token) as token:
+                    self.set_by_token(ctx, entry.key, token, entry.value)
             continue
         for key, value in pairs_of(ctx, given, self.kind):
             self.set_item(ctx, key, value)
@@ -346,10 +353,11 @@ def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: 
     self.read_all(ctx)
     key = ctx.realize(args[0] if args else kwargs["key"])
     token = key.hash_token(ctx)
-    if token not in self.entries:
-        _missing_here(self, ctx, key)
-    entry = self.entries.pop(token)
-    self.entries = {**self.entries, token: entry} if last else {token: entry, **self.entries}
+    with self.looked_up(ctx, token) as token:
+        if token not in self.entries:
+            _missing_here(self, ctx, key)
+        entry = self.entries.pop(token)
+        self.entries = {**self.entries, token: entry} if last else {token: entry, **self.entries}
     self.resized = True
     if self.table is not None:
         self.table.move(entry, last=last)
@@ -359,7 +367,15 @@ def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 def _fromkeys(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     keys, default, *_ = [*args, *(kwargs[name] for name in ("iterable", "value") if name in kwargs), Constant(None)]
-    return DictValue.of(ctx, ((key, default) for key in ctx.realize(keys).each(ctx)), self.kind)
+    given = ctx.realize(keys)
+    hashed = given.read_all(ctx) if isinstance(given, DictValue) else getattr(given, "members", None)
+    if hashed is None or self.kind is not dict:
+        return DictValue.of(ctx, ((key, default) for key in given.each(ctx)), self.kind)
+    result = DictValue(self.kind)  # of keys that are not asked for their hashes again
+    tokens = {id(one.key if isinstance(one, Entry) else one): token for token, one in hashed.items()}
+    for key in list(given.each(ctx)):
+        result.entries[tokens[id(key)]] = Entry(key, default)
+    return result
 
 
 def _reversed(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:

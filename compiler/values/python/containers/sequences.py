@@ -41,6 +41,7 @@ _OPERATORS: dict[str, Callable[..., object]] = {
     "__str__": str,
 }
 _COMPARISONS = {record.method: record for record in COMPARISONS.values()}
+MUTATED_DEQUE = "deque mutated during iteration"
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})  # the methods refuse in other words than the operator
 _DUNDERS = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__", *_OPERATORS})
 
@@ -175,7 +176,7 @@ class TableIterator(ElementIterator):
             return name
         if self.changed() or self.refused:  # the changes are made after this
             self.unsupported("handing over an iterator over a container that has changed", CANNOT_REBUILD)
-        out.line(f"{name} = {out.inject(self.function)}({out.value(self.over)})")
+        out.line(f"{name} = {iterating(self.function, self.over, out)}")
         if self.steps:
             step = out.fresh()
             out.line(f"for {step} in {out.inject(range)}({self.steps}): {out.inject(next)}({name}, None)")
@@ -222,7 +223,7 @@ class SequenceIterator(ElementIterator):
         """Make an iterator at the same position."""
         name = out.fresh()
         function, over = self.made_by or (iter, self.owner)
-        out.line(f"{name} = {out.inject(function)}({out.value(over)})")
+        out.line(f"{name} = {iterating(function, over, out)}")
         past_the_end = self.position > len(self.owner.items)
         steps = min(self.position, len(self.owner.items))
         if self.position and self.made_by is None and issubclass(self.owner.kind, list | tuple):
@@ -233,6 +234,14 @@ class SequenceIterator(ElementIterator):
             if past_the_end:
                 out.line(f"{out.inject(next)}({name}, None)")
         return name
+
+
+def iterating(function: Callable[[Any], Any], over: Value, out: Rebuilder) -> str:
+    """Return the expression of an iterator over a container; over what an instance holds, past its methods."""
+    if over.holder is not None:
+        kind = over.python_type()
+        function = getattr(kind, "__iter__" if function is iter else "__reversed__")
+    return f"{out.inject(function)}({out.value(over)})"
 
 
 def _stand_at(iterator: Any, sequence: Any, place: int, ended: bool) -> None:
@@ -300,7 +309,7 @@ class ReversedIterator(SequenceIterator):
 def _reversed_from(sequence: Any, place: int) -> object:
     """Return a reversed iterator that asks for a place next, which a list that became shorter may not have."""
     with _long_enough(sequence, place + 1):  # Python would move it to the end that there is
-        iterator: Any = reversed(sequence)
+        iterator: Any = list.__reversed__(sequence) if isinstance(sequence, list) else reversed(sequence)
         iterator.__setstate__(place)
     return iterator
 
@@ -384,16 +393,47 @@ class SequenceValue(Value):
             if record.asks_equality:
                 return Constant(record.symbol == "!=")
             self.refuse(ctx, record.symbol, record.function, other)
-        first, second = self.elements(ctx), other.elements(ctx)
-        if record.asks_equality:
-            same = len(first) == len(second) and all(
-                ctx.same_or_equal(a, b) for a, b in zip(first, second, strict=True)
-            )
-            return Constant(same == (record.symbol == "=="))
-        for a, b in zip(first, second, strict=False):
+        early = record.asks_equality and not issubclass(self.kind, tuple)  # tuples are compared before they are counted
+        if early and len(self.items) != len(other.items):
+            return Constant(record.symbol == "!=")
+        for position, (a, b) in enumerate(self._beside(ctx, other)):
             if not ctx.same_or_equal(a, b):
-                return ctx.call(ctx.known(record.function), [a, b], {})
-        return Constant(bool(record.function(len(first), len(second))))
+                if self.kind is list and position >= min(len(self.items), len(other.items)):
+                    break  # they are no longer there: what is left of the lists is compared
+                unequal = Constant(record.symbol == "!=")
+                return unequal if record.asks_equality else ctx.call(ctx.known(record.function), [a, b], {})
+        return Constant(bool(record.function(len(self.items), len(other.items))))
+
+    def _beside(self, ctx: CaptureContext, other: "SequenceValue") -> Iterator[tuple[Value, Value]]:
+        """Yield the elements of two sequences, as long as both have one: comparing some may change the others."""
+        moves, position = (self.moves, other.moves), 0
+        while True:
+            if self.kind is collections.deque and (self.moves, other.moves) != moves:
+                ctx.throw(RuntimeError, MUTATED_DEQUE)
+            if position >= min(len(self.items), len(other.items)):
+                return
+            yield self.element(ctx, position), other.element(ctx, position)
+            position += 1
+
+    def found_equal(
+        self, ctx: CaptureContext, item: Value, bounds: slice = slice(None), refusal: type[Exception] = RuntimeError
+    ) -> Iterator[int]:
+        """Yield where an equal element is; comparing may change the sequence, after which a deque goes no further.
+
+        refusal: what it raises then; for IndexError, as `remove` does, even where the element was equal.
+        """
+        moves, position, size = self.moves, bounds.start or 0, len(self.items)
+        stop = sys.maxsize if bounds.stop is None else bounds.stop
+        position, stop = (max(bound + size, 0) if bound < 0 else bound for bound in (position, stop))
+        while position < min(stop, len(self.items)):
+            equal = ctx.same_or_equal(self.element(ctx, position), item)
+            if equal and refusal is RuntimeError:
+                yield position
+            if self.kind is collections.deque and self.moves != moves:
+                ctx.throw(refusal, MUTATED_DEQUE)
+            if equal and refusal is not RuntimeError:
+                yield position
+            position += 1
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has elements."""
@@ -452,7 +492,7 @@ class SequenceValue(Value):
         if name == "index":
             return self._index(ctx, args)
         if name == "count":
-            return Constant(sum(ctx.same_or_equal(item, args[0]) for item in self.elements(ctx)))
+            return Constant(sum(1 for _ in self.found_equal(ctx, ctx.realize(args[0]))))
         self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
@@ -460,10 +500,9 @@ class SequenceValue(Value):
         if any(not issubclass(bound.python_type(), int) for bound in bounds):
             self.refuse(ctx, "method 'index'", lambda own, *rest: own.index(None, *rest), *bounds)
         known: list[Any] = [bound.constant() for bound in bounds]
-        for position in range(*slice(*[*known, None, None][:2]).indices(len(self.items))):
-            if ctx.same_or_equal(self.element(ctx, position), args[0]):
-                return Constant(position)
         item = ctx.realize(args[0])
+        for position in self.found_equal(ctx, item, slice(*[*known, None, None][:2])):
+            return Constant(position)
         if issubclass(self.kind, tuple):
             ctx.throw(ValueError, "tuple.index(x): x not in tuple")
         text = (
@@ -495,6 +534,10 @@ class SliceValue(Value):
         """Fix the bounds."""
         return slice(*(part.constant() for part in self.parts))
 
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
     def as_index(self, ctx: CaptureContext) -> Value:
         """Ask bounds that are objects for their number."""
         return SliceValue([ctx.realize(part).as_index(ctx) for part in self.parts])
@@ -508,4 +551,6 @@ class SliceValue(Value):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the slice."""
-        return f"{out.inject(slice)}({', '.join(out.value(part) for part in self.parts)})"
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(slice)}({', '.join(out.value(part) for part in self.parts)})")
+        return name

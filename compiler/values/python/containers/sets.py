@@ -13,12 +13,13 @@ from typing import Any
 
 from ...constant import Constant
 from ...guard import GuardKind
-from ...identities import HashToken, token_among
+from ...identities import HashToken, settled, token_among
 from ...operator_table import Binary, Comparison
-from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, UNSUPPORTED_OBJECT
+from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
+from .kept_hashes import keeping_hashes
 from .sequences import SequenceValue, TableIterator, call_dunder
 from .tuples import TupleValue
 
@@ -114,8 +115,24 @@ class SetValue(SetOperand):
         for item in items:
             value = ctx.realize(item)
             result.members.setdefault(value.hash_token(ctx), value)
-        result.tokens = kind(list(result.members))  # from a dict it would be laid out otherwise
+        with settled(result.members):
+            result.tokens = kind(list(result.members))  # from a dict it would be laid out otherwise
         return result
+
+    @classmethod
+    def of_keys(cls, entries: Mapping[Hashable, Any], kind: type) -> "SetValue":
+        """Return a new set of the keys of a plain dictionary, which are not asked for their hashes again."""
+        result = cls(kind)
+        result.members = {token: entry.key for token, entry in entries.items()}
+        result.tokens = kind(dict.fromkeys(result.members))  # Python lays it out at once
+        return result
+
+    @classmethod
+    def of_members(cls, frozen: "SetValue") -> "SetValue":
+        """Return another frozen set than a frozen set, of its members."""
+        copy = copy_of_set(frozen, set)
+        copy.kind, copy.tokens = frozenset, frozenset(copy.tokens)
+        return copy
 
     @classmethod
     def like(cls, ctx: CaptureContext, real: Any) -> "SetValue":
@@ -150,8 +167,8 @@ class SetValue(SetOperand):
 
     def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
         """Return the statement that adds the members."""
-        members = "".join(f"{out.value(self.members[token])}, " for token in self.tokens)
-        return [f"{out.inject(set.update)}({name}, ({members}))"]
+        members = "".join(f"{out.value(member)}, " for member in self.laid_out())
+        return keeping_hashes([f"{out.inject(set.update)}({name}, ({members}))"], self.members, out)
 
     def shallow_copy(self, ctx: CaptureContext) -> Value:
         """Return a new set of the same members."""
@@ -159,7 +176,7 @@ class SetValue(SetOperand):
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return a new set of copies."""
-        return SetValue.of(ctx, [deep_copied(ctx, self.members[token], memo) for token in self.tokens], self.kind)
+        return SetValue.of(ctx, [deep_copied(ctx, member, memo) for member in self.laid_out()], self.kind)
 
     def python_type(self) -> type:
         """Return set or frozenset."""
@@ -176,7 +193,7 @@ class SetValue(SetOperand):
     def constant(self) -> object:
         """Return a fresh set."""
         plain = all(type(token) in _PRINTABLE for token in self.tokens)
-        return self.tokens.copy() if plain else self.kind(self.members[token].constant() for token in self.tokens)
+        return self.tokens.copy() if plain else self.kind(member.constant() for member in self.laid_out())
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Frozen sets hash by their members."""
@@ -191,6 +208,11 @@ class SetValue(SetOperand):
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of members."""
         return Constant(len(self.members))
+
+    def laid_out(self) -> list[Value]:
+        """Return the members in the order of the tokens."""
+        with settled(self.members):
+            return [self.members[token] for token in self.tokens]
 
     def layout_is_known(self) -> bool:
         """Return whether the real set is laid out as the program's."""
@@ -207,7 +229,7 @@ class SetValue(SetOperand):
                 )
             if not _hashes_are_real(self.members):
                 self.unsupported("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
-            return [self.members[token] for token in self.tokens]
+            return self.laid_out()
         if self.log:
             self.unsupported("iteration over a set from outside that was changed", UNSUPPORTED_OBJECT)
         members = list(self.members.values())  # in the order of the original: so it was wrapped
@@ -321,8 +343,12 @@ class SetValue(SetOperand):
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new set."""
         name = out.fresh()
-        members = "".join(f"{out.value(self.members[token])}, " for token in _insertion_order(self))
-        out.line(f"{name} = {out.inject(self.kind)}(({members}))")
+        order = _insertion_order(self)
+        with settled(order):
+            members = [self.members[token] for token in order]
+        members = "".join(f"{out.value(member)}, " for member in members)
+        for line in keeping_hashes([f"{name} = {out.inject(self.kind)}(({members}))"], order, out):
+            out.line(line)
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:
@@ -331,7 +357,7 @@ class SetValue(SetOperand):
         for method, given in (call for change in self.log for call in change.calls()):
             arguments = ", ".join([name, *map(out.value, given)])
             lines.append(f"{out.inject(getattr(set, method))}({arguments})")
-        return lines
+        return keeping_hashes(lines, self.members, out)
 
 
 def _as_they_are(owner: SetValue, values: list[Value]) -> tuple[Value, ...] | None:
@@ -344,7 +370,8 @@ def _as_they_are(owner: SetValue, values: list[Value]) -> tuple[Value, ...] | No
             if order is None:
                 return None
             copy = copy_of_set(contents, contents.kind)
-            copy.tokens = contents.kind(order)  # a copy of a real set has another table, so another order
+            with settled(order):
+                copy.tokens = contents.kind(order)  # a copy of a real set has another table, so another order
             found.append(copy)
         elif isinstance(value, SetValue) and value.source is not None and value is not owner and not value.log:
             found.append(value)
@@ -404,7 +431,8 @@ def _order_of_adding(value: SetValue) -> list[Hashable] | None:
     if not _hashes_are_real(value.members) or not value.exact:
         return tokens
     tried = itertools.chain([list(value.members)], itertools.islice(itertools.permutations(tokens), _TRIES))
-    return next((list(order) for order in tried if list(value.kind(order)) == tokens), None)
+    with settled(tokens):
+        return next((list(order) for order in tried if list(value.kind(order)) == tokens), None)
 
 
 class SetIterator(TableIterator):
@@ -427,7 +455,10 @@ class SetIterator(TableIterator):
 
     def element(self, ctx: CaptureContext, found: Any) -> Value:
         """Return the member; the tokens of a set that is as it was may lie in another order."""
-        return self.owner.members[found] if self.changed() else self.elements[self.steps]
+        if not self.changed():
+            return self.elements[self.steps]
+        with settled([found]):
+            return self.owner.members[found]
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position over a set that does not change after this."""
@@ -444,6 +475,7 @@ class TokenPool:
         self.exact = True
         self.keeps_hashes = False  # a view of keys is made a set at once; else its keys are asked one by one
         self.values: dict[int, tuple[Hashable, Value]] = {}
+        self.asked: dict[int, Value] = {}  # what was looked for as another value
         self.outside = next((one for one in sets if one.source is not None), None)
         self.pairs: dict[Hashable, Value] = {}  # by their tokens, for items of dictionaries
         for one in sets:
@@ -457,9 +489,11 @@ class TokenPool:
 
     def token(self, value: Value, *, looked_for: bool = False) -> Hashable:
         """Return the token of a value; a set is looked for as the frozen set that is equal to it."""
-        value = as_frozen(self.ctx, value) if looked_for else value
+        asked, value = value, as_frozen(self.ctx, value) if looked_for else value
         token = value.hash_token(self.ctx) if self.outside is None else token_among(self.ctx, self.outside, value)
         self.values[id(token)] = (token, value)
+        if asked is not value:
+            self.asked[id(token)] = asked
         return token
 
     def value(self, token: Any) -> Value:
@@ -488,12 +522,14 @@ class TokenPool:
             return act()
         except Exception as error:
             if isinstance(error, KeyError):
-                self.ctx.throw(KeyError, *(self._thrown(token) for token in error.args))
+                raise Raised(
+                    self.ctx.call(self.ctx.known(KeyError), list(map(self._asked_for, error.args)), {})
+                ) from None
             self.ctx.throw(type(error), *error.args)
 
-    def _thrown(self, token: Any) -> object:
-        value = self.value(token)
-        return value.constant() if value.is_constant() else value.unsupported("the words of a KeyError", TEXT)
+    def _asked_for(self, token: Any) -> Value:
+        """Return what the program has asked for by a token: a set, where the frozen one was looked for."""
+        return self.asked.get(id(token)) or self.value(token)
 
     def result(self, act: Callable[[], object]) -> Value:
         """Return the value of what a real operation gives: a set of tokens, or a verdict."""
@@ -510,7 +546,8 @@ class TokenPool:
         """Return the members of a set by their tokens, in the order in which the operation was given them."""
         places = {key: place for place, key in enumerate(self.values)}
         given = sorted(tokens, key=lambda token: places.get(id(token), len(places)))
-        return {token: self._member(token) for token in given}
+        with settled(given):
+            return {token: self._member(token) for token in given}
 
     def _member(self, token: Any) -> Value:
         return self.pairs[token] if token in self.pairs else self.value(token)

@@ -294,6 +294,7 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     elif owner is types.SimpleNamespace:
         instance.namespace.call_method(ctx, "update", args, kwargs)
     elif instance.contents is not None and not isinstance(instance.contents, Constant):
+        _demand_arguments(ctx, kind, instance.contents.python_type(), args, kwargs)
         instance.contents.initialise_instance(ctx, args, kwargs)
     elif (args or kwargs) and maker is object.__new__:
         ctx.throw(TypeError, f"{told_name(kind)}() takes no arguments")
@@ -301,6 +302,13 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
 
 
 _ABSTRACT = 1 << 20  # the flag of a class with abstract methods
+_NAMED_ARGUMENTS: dict[type, str | None] = {  # they are ignored where the class has its own one of these, not refused
+    list: "__new__",
+    set: None,
+    tuple: "__init__",
+    frozenset: "__init__",
+    float: "__init__",
+}
 _LITERAL_BASES = (int, float, complex, str, bytes)
 _PLAIN_BASES = (
     object,
@@ -325,15 +333,33 @@ def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__} by torch's own __new__")
     if issubclass(kind, tuple):
         demand_plain_reading(kind)
+        _demand_arguments(ctx, kind, tuple, args, kwargs)
+        if not is_native(class_lookup(kind, "__init__")[0] or object):
+            raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, a tuple with an `__init__` of its own")
         return TupleValue(ctx.realize(args[0]).gathered(ctx)[:] if args else [], kind=kind)
     instance = new_object(kind)
     base = next((base for base in (*_LITERAL_BASES, frozenset) if issubclass(kind, base)), None)
     if base is not None:
-        contents = ctx.call(ctx.known(base), args, kwargs)
-        instance.contents = copy_of_set(contents, frozenset) if isinstance(contents, SetValue) else contents
+        _demand_arguments(ctx, kind, base, args, kwargs)
+        contents = ctx.call(ctx.known(base), args, {} if base in (float, frozenset) else kwargs)
+        instance.hold(SetValue.of_members(contents) if isinstance(contents, SetValue) else contents)
         if not isinstance(instance.contents, Constant | SetValue):
             raise Break(CONSTRUCTION, f"construction of {kind.__qualname__} of a value that is not known")
     return instance
+
+
+def _demand_arguments(ctx: CaptureContext, kind: type, base: type, args: Arguments, kwargs: Keywords) -> None:
+    """Raise what a builtin container or a float raises for arguments of an instance of a class derived from it."""
+    if base is collections.deque:
+        refused = len(args) > 2 or not kwargs.keys() <= {"iterable", "maxlen"}
+    elif base in _NAMED_ARGUMENTS:
+        freed = _NAMED_ARGUMENTS[base]
+        own = freed is not None and not is_native(class_lookup(kind, freed)[0] or object)
+        refused = len(args) > 1 or bool(kwargs and not own)
+    else:
+        refused = False
+    if refused:
+        fold(ctx, type(told_name(kind), (base,), {}), *[()] * len(args), **dict.fromkeys(kwargs))
 
 
 def _require_constructible(ctx: CaptureContext, kind: type) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 from weakref import ReferenceType, ref
 
 from ...constant import Constant
-from ...reasons import ATTRIBUTE
+from ...reasons import ATTRIBUTE, UNSUPPORTED_OBJECT
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.lists import ListValue
+from ..containers.sequences import SequenceValue
 from ..containers.tuples import TupleValue
+from .attributes import told_name
 from .classes import ClassValue
 from .exceptions import ExceptionValue, native_of
 from .functions import FunctionValue
@@ -40,6 +42,12 @@ class GroupValue(ExceptionValue):
             known = _Members(self)
             self.looked_at = ref(known)
         return known
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Refuse to set message and members."""
+        if name in ("message", "exceptions"):
+            ctx.throw(AttributeError, "readonly attribute")
+        super().set_attr(ctx, name, value)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give message and members."""
@@ -88,28 +96,32 @@ class _Members(TupleValue):
 def make_group(ctx: CaptureContext, kind: type, args: Arguments) -> GroupValue:
     """Evaluate the construction of a group; Python itself checks the arguments."""
     values = [ctx.realize(arg) for arg in args]
-    inside = [ctx.realize(item) for item in ctx.unpack(values[1])] if len(values) > 1 else []
-    reals: list[object] = [values[0].stand_in() if values else None]
-    reals.append(
-        [
-            native_of(item.python_type())()
-            if isinstance(item, ExceptionValue)
-            and not isinstance(item, GroupValue)
-            and not issubclass(item.kind, UnicodeError)
-            else item.stand_in()
-            if not isinstance(item, ExceptionValue)
-            else Exception()
-            for item in inside
-        ]
-    )
-    native = native_of(kind)
+    native: Any = native_of(kind)
+    checking: Any = kind
+    if kind not in (BaseExceptionGroup, ExceptionGroup):
+        bases = (native, Exception) if issubclass(kind, Exception) and not issubclass(native, Exception) else (native,)
+        checking = type(told_name(kind), bases, {})
+    reals: list[object] = [value.stand_in() for value in values]
+    inside = list[Value]()
+    if len(values) == 2 and isinstance(values[1].contents or values[1], SequenceValue):
+        inside = [ctx.realize(item) for item in ctx.unpack(values[1])]
+        reals[1] = [_of_the_sort(item) for item in inside]
     try:
-        real = native.__new__(native, *reals[: len(values)])
+        real = native.__new__(checking, *reals)
     except (TypeError, ValueError) as error:
         ctx.throw(type(error), *error.args)
+    if len(values) == 2 and len(inside) == 0:
+        values[1].unsupported("an exception group of what is not a list or tuple", UNSUPPORTED_OBJECT)
     group = GroupValue(type(real) if kind is native else kind, values)
     group.members = tuple(item for item in inside if isinstance(item, ExceptionValue))
     return group
+
+
+def _of_the_sort(value: Value) -> object:
+    """Return what Python's check of the members of a group takes for such a value."""
+    if not isinstance(value, ExceptionValue):
+        return value.stand_in()
+    return Exception() if issubclass(value.kind, Exception) else BaseException()
 
 
 def condition(ctx: CaptureContext, classes: Value) -> Matches:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from ....base.origin import Origin
 from ...constant import Constant
-from ...reasons import ATTRIBUTE, SkipFrame
+from ...reasons import ATTRIBUTE, UNSUPPORTED_OBJECT, SkipFrame
 from ...source import Attribute, Source
 from ...traces import give_traceback
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
@@ -70,6 +70,7 @@ class ExceptionValue(ObjectValue):
         self.raised_at: Origin | None = None
         self.frames: list[LeftFrame] = []  # those that it has left: its traceback holds what their names held
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
+        self.untraced = False  # its traceback was set to None
         self.trace: object = None  # stands for the traceback: another one with every entry
         self.whole: ExceptionValue | None = None  # the group of which it is a part
 
@@ -81,6 +82,8 @@ class ExceptionValue(ObjectValue):
 
     def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
+        if self.source is not None:
+            self.unsupported("initialising an exception again", ATTRIBUTE)
         self.args = [ctx.realize(arg) for arg in args]
         self.constructor_arguments, self.fields = (list(self.args), dict(kwargs)), None
         if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
@@ -142,7 +145,7 @@ class ExceptionValue(ObjectValue):
         if name == "__suppress_context__":
             return Constant(self.suppressed)
         if name == "__traceback__":
-            return TracebackValue(self) if self.raised else Constant(None)
+            return TracebackValue(self) if self.raised and not self.untraced else Constant(None)
         if name in self.set_fields:
             return ctx.realize(self.set_fields[name])
         if self.real is MISSING and name in _field_names(native_of(self.kind)):
@@ -154,8 +157,12 @@ class ExceptionValue(ObjectValue):
         if name in ("__traceback__", *_CHAIN, "__suppress_context__", "args") and self.source is not None:
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         if name in _CHAIN:
-            is_none = isinstance(ctx.realize(value), Constant)
-            setattr(self, _CHAIN[name], None if is_none else ctx.realize(value))
+            linked = ctx.realize(value)
+            is_none = linked.python_type() is type(None)
+            if not is_none and not issubclass(linked.python_type(), BaseException):
+                what = _CHAIN[name]
+                ctx.throw(TypeError, f"exception {what} must be None or derive from BaseException")
+            setattr(self, _CHAIN[name], None if is_none else linked)
             self.suppressed = self.suppressed or name == "__cause__"
         elif name == "__suppress_context__":
             self.suppressed = ctx.realize(value).truth(ctx)
@@ -163,14 +170,27 @@ class ExceptionValue(ObjectValue):
             self.args = list(ctx.unpack(value))
         elif name in _field_names(native_of(self.kind)) and self.source is None:
             self.set_fields[name] = value
-        elif name != "__traceback__":
+        elif name == "__traceback__":
+            self.take_traceback(ctx, value)
+        else:
             super().set_attr(ctx, name, value)
+
+    def take_traceback(self, ctx: CaptureContext, value: Value) -> None:
+        """Set the traceback: to None or its own, which whoever raises it makes again; Break for another's."""
+        given = ctx.realize(value)
+        if given.python_type() is type(None):
+            self.trace, self.untraced = None, True
+        elif not issubclass(given.python_type(), types.TracebackType):
+            ctx.throw(TypeError, "__traceback__ must be a traceback or None")
+        elif not isinstance(given, TracebackValue) or given.exception is not self:
+            self.unsupported("setting a traceback", ATTRIBUTE)
 
     def passes(self, origin: Origin, *, again: bool = False) -> None:
         """Note that it leaves a line, or is caught around it; the first is where it was raised.
 
         again: by what raises it once more, which adds nothing to its traceback.
         """
+        self.untraced = False
         if not again:
             self.trace = object()
         if self.raised_at is None:
@@ -183,16 +203,25 @@ class ExceptionValue(ObjectValue):
         if handled is None or handled is self or not isinstance(handled, ExceptionValue):
             return
         before: Value = handled
-        while isinstance(before, ExceptionValue) and before.context is not None:
+        seen = set[int]()
+        while isinstance(before, ExceptionValue) and id(before) not in seen:  # a program may have closed the chain
+            if before.source is not None and self.source is not None:
+                before.unsupported(
+                    "raising an exception that may be in the context of the one handled", UNSUPPORTED_OBJECT
+                )
+            if before.context is None:
+                break
             if before.context is self:  # Python cuts the chain where it would close
                 before.context = None
                 break
+            seen.add(id(before))
             before = before.context
         self.context = handled
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `with_traceback`."""
         if name == "with_traceback" and len(args) == 1:
+            self.take_traceback(ctx, args[0])
             return self
         return super().call_method(ctx, name, args, kwargs)
 
@@ -202,7 +231,8 @@ class ExceptionValue(ObjectValue):
         if method.name == "__init__":
             self.initialise(ctx, args, kwargs)
             return Constant(None)
-        if method.name == "with_traceback":
+        if method.name == "with_traceback" and len(args) == 1:
+            self.take_traceback(ctx, args[0])
             return self
         if method.name == "add_note" and len(args) == 1:
             if not issubclass(ctx.realize(args[0]).python_type(), str):

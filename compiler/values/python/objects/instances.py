@@ -51,6 +51,12 @@ class ObjectValue(InstanceAttributes):
 
     copies_plainly = True  # unless classes in C have a state of their own
 
+    def hold(self, contents: Value | None) -> None:
+        """Take what this instance of a subclass of a builtin type holds."""
+        self.contents = contents
+        if contents is not None and not isinstance(contents, Constant):
+            contents.holder = self
+
     def defines_operators(self) -> bool:
         """Return True: its class may have them."""
         return True
@@ -349,6 +355,8 @@ class ObjectValue(InstanceAttributes):
             except Raised as raised:
                 self._refuse_by_own_name(ctx, raised, method, args, kwargs)
                 raise
+            if result is self.contents and isinstance(result, SetValue) and result.kind is frozenset and name == "copy":
+                return SetValue.of_members(result)
             return self if result is self.contents or _is_filled_in(self.contents, name, result) else result
         if name in ("__init__", "__init_subclass__"):
             return Constant(None)
@@ -405,16 +413,16 @@ class ObjectValue(InstanceAttributes):
         base = next(base for base in self.kind.__mro__ if is_native(base) and base is not Generic)
         argument = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
         if isinstance(self.contents, SetValue) and self.contents.kind is frozenset:
-            argument = f", {out.value(self.contents)}"
+            argument = f", {self.contents.rebuild(out)}"
         out.line(f"{name} = {out.inject(base)}.__new__({out.class_name(self.kind)}{argument})")
         out.bind(self, name)
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
-        for slot, value in self.slots.items():
-            out.line(f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})")
         if self.contents is not None and not argument:
             for line in self.contents.fill_instance(name, base, out):
                 out.line(line)
+        for slot, value in self.slots.items():
+            out.line(f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})")
         return name
 
 
@@ -434,9 +442,9 @@ def new_object(kind: type) -> ObjectValue:
     if container is None:
         return instance
     if container in (list, collections.deque):
-        instance.contents = ListValue([], kind=container)
+        instance.hold(ListValue([], kind=container))
     else:
-        instance.contents = SetValue(container) if container in (set, frozenset) else DictValue(container)
+        instance.hold(SetValue(container) if container in (set, frozenset) else DictValue(container))
     return instance
 
 
