@@ -6,15 +6,19 @@ import weakref
 from dataclasses import replace
 
 from ..values.constant import Constant
+from ..values.guard import GuardKind
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, SIDE_EFFECT_CALL, Break
+from ..values.source import Attribute
 from ..values.type_attributes import type_attribute
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 from .context.frame import FrameState, SuspendedValue, cleans_up
 from .context.kept_generators import State, rebuild_generator, replay_generator, state_of
 from .context.recorder import Recorder
 from .evaluate import enter_handler, run_frame
+
+_NAMES = ("__name__", "__qualname__")
 
 
 class GeneratorValue(SuspendedValue):
@@ -28,6 +32,7 @@ class GeneratorValue(SuspendedValue):
         self.started = bool(frame.index)
         self.finished = False
         self.running = False
+        self.names = frame.decoded.code.co_name, frame.decoded.code.co_qualname
         ctx.frames.suspended.append(weakref.ref(self))
 
     def __del__(self) -> None:
@@ -200,14 +205,27 @@ class GeneratorValue(SuspendedValue):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the names and the methods."""
-        if name in ("__name__", "__qualname__"):  # the generator that is handed over has the same
-            code = self.frame.decoded.code
-            return Constant(code.co_name if name == "__name__" else code.co_qualname)
+        if name in _NAMES:  # the generator that is handed over has the same
+            known = self.names[_NAMES.index(name)]
+            if self.source is not None:
+                ctx.guards.add(Attribute(self.source, name), GuardKind.EQUALS, known)
+            return Constant(known)
         return type_attribute(ctx, self, name)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Set one of the names."""
+        if name not in _NAMES or self.source is not None:
+            super().set_attr(ctx, name, value)
+            return
+        text = ctx.realize(value)
+        if not issubclass(text.python_type(), str):
+            ctx.throw(TypeError, f"{name} must be set to a string object")
+        known = str(text.constant())
+        self.names = (known, self.names[1]) if name == "__name__" else (self.names[0], known)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a real generator that stands at the same place."""
-        return rebuild_generator(self, self.frame, self._state(), out)
+        return rebuild_generator(self, self.names, self._state(), out)
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Move the original, which capture handed over at an earlier break."""
@@ -219,6 +237,6 @@ class GeneratorValue(SuspendedValue):
         return state_of(self.frame, started=self.started, finished=self.finished)
 
 
-def make_generator(ctx: Recorder, frame: FrameState) -> Value:
+def make_generator(ctx: Recorder, frame: FrameState) -> SuspendedValue:
     """Return the generator over a fresh frame."""
     return GeneratorValue(ctx, frame)

@@ -1,15 +1,18 @@
 """The Python that runs at a call: check the guards, fetch the inputs, run the graph, rebuild values, replay effects."""
 
+from collections.abc import Mapping
+
 import torch
 
 from ..base.symbol_facts import size_expression
 from ..base.torch_facts import set_grad_mode
+from ..values.constant import Known
 from ..values.guard import Guard, GuardKind
 from ..values.library.objects_by_content import KnownByContent
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.tuples import TupleValue
-from ..values.python.objects.attributes import CAPTURED_CLASSES
-from ..values.reasons import FUNCTION_TRANSFORM, Break
+from ..values.python.objects.attributes import CAPTURED_CLASSES, leads_to_template
+from ..values.reasons import CANNOT_REBUILD, FUNCTION_TRANSFORM, Break
 from ..values.scalar import SizeValue
 from ..values.source import Injected, Source
 from ..values.torch.tensor import TensorValue
@@ -18,6 +21,11 @@ from .context.autocast import autocast_state, enter_autocast
 from .context.lazy import LazyValue
 from .context.recorder import Recorder
 from .guards.generated_function import Names
+
+
+class _MadeOfItself(Exception):
+    """A class is to be made of something that it is a part of itself: it has to be there first."""
+
 
 EAGER = type("Eager", (), {"__repr__": lambda self: "EAGER"})()
 
@@ -33,6 +41,8 @@ class Residual(Rebuilder):
         self.known: dict[int, str] = {}
         self.alive: list[Value] = []
         self.outputs: list[TensorValue] = []
+        self.unmade: list[Value] = []  # classes whose parts are being made
+        self.unfilled: list[tuple[str, Value]] = []  # places for what is made of one of those
 
     def value(self, value: Value) -> str:
         """Return an expression for the value."""
@@ -43,11 +53,15 @@ class Residual(Rebuilder):
             value = value.inner
         name = self.known.get(id(value))
         if name is None:
+            if any(value is one for one in self.unmade):
+                raise _MadeOfItself
             if value.source is not None:
                 name = self.fetch(value.source)
             elif value.holder is not None:
                 name = self.value(value.holder)
             else:
+                if isinstance(value, Known):
+                    _demand_no_template(value.value)
                 name = value.rebuild(self)
                 name = self.known.get(id(value), name)  # one of its parts holds it, and has made it of those parts
             self.bind(value, name)
@@ -55,6 +69,7 @@ class Residual(Rebuilder):
 
     def inject(self, value: object) -> str:
         """Give a constant object a name."""
+        _demand_no_template(value)
         return self.names.inject(value)
 
     def line(self, text: str) -> None:
@@ -70,10 +85,45 @@ class Residual(Rebuilder):
         template = CAPTURED_CLASSES.get(kind)
         return self.inject(kind) if template is None else self.value(template)
 
+    def name_of(self, value: Value) -> str | None:
+        """Return the name under which a value is there, None if it has not been made."""
+        return self.known.get(id(value))
+
     def bind(self, value: Value, name: str) -> None:
         """Remember the name of a value."""
         self.known[id(value)] = name
         self.alive.append(value)
+        if self.unmade and self.unmade[-1] is value:
+            self.unmade.pop()
+            places, self.unfilled = self.unfilled, []
+            for place, content in places:
+                self.fill(place, content)
+
+    def fill(self, place: str, value: Value) -> None:
+        """Assign to a place of an object that is there; later, where the value is made of a class not made yet."""
+        text = self._unless_unmade(value)
+        if text is None:
+            self.unfilled.append((place, value))
+        else:
+            self.line(f"{place} = {text}")
+
+    def _unless_unmade(self, value: Value) -> str | None:
+        """Return an expression for a value; None where a class is among its parts that is not made yet."""
+        if not self.unmade:
+            return self.value(value)
+        known, unmade, unfilled = dict(self.known), len(self.unmade), len(self.unfilled)
+        try:
+            return self.value(value)
+        except _MadeOfItself:  # what is made of it so far is dropped, and made anew
+            self.known = known
+            del self.unmade[unmade:], self.unfilled[unfilled:]
+            return None
+
+    def class_parts(self, kind: Value, parts: Mapping[str, Value]) -> dict[str, str]:
+        """Return expressions for parts of a class that is to be made; those are left out that it is a part of."""
+        self.unmade.append(kind)
+        texts = {name: self._unless_unmade(part) for name, part in parts.items()}
+        return {name: text for name, text in texts.items() if text is not None}
 
     def tensor(self, value: Value) -> str:
         """Return the name of a graph output."""
@@ -95,6 +145,8 @@ class Residual(Rebuilder):
 
     def fetch(self, source: Source) -> str:
         """Return the name of what a source gave."""
+        if isinstance(source, Injected):
+            _demand_no_template(source.value)
         return self.names.fetch(source, self.lines)
 
     def replay_effects(self) -> None:
@@ -126,6 +178,12 @@ class Residual(Rebuilder):
         recorder.modes.blocks.write(self)
         if "grad" in recorder.modes.changed:
             self.line(f"{self.inject(set_grad_mode)}({torch.is_grad_enabled()})")
+
+
+def _demand_no_template(value: object) -> None:
+    """Raise Break for an object that would hand over a class that only stands for one that is to be made."""
+    if CAPTURED_CLASSES and leads_to_template(value):
+        raise Break(CANNOT_REBUILD, f"a {type(value).__qualname__} of a class made while capturing")
 
 
 def distinct_guards(recorder: Recorder) -> list[Guard]:

@@ -8,10 +8,11 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from ..base.real_objects.past_methods import is_really, own_namespace
 from .guard import ABSENT, GuardKind, Member, look_up, member_found
 from .known_object import KnownObject
 from .operator_table import Binary, Comparison
-from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .refused_arguments import demand_arguments, demand_method_arguments, refuse_arguments
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
@@ -132,7 +133,7 @@ class Constant(KnownObject):
         key = ctx.realize(key).as_index(ctx)
         if not key.is_constant():
             self.refuse(ctx, "subscript", operator.getitem, key)
-        return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # may raise, as in Python
+        return fold(ctx, operator.getitem, self.value, key.constant())
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test membership now."""
@@ -212,6 +213,13 @@ _OF_MEMBERS = frozenset({"__objclass__", "_sort_order_"})  # of enumerations: ne
 _OF_MEMBERS_BY_PROPERTY = {name: vars(enum.Enum)[name] for name in ("name", "value")}
 
 
+def names_of_module(module: types.ModuleType) -> dict[str, object]:
+    """Return the globals of a module, past the methods of its class."""
+    names = own_namespace(module)
+    assert names is not None
+    return names
+
+
 class Known(KnownObject):
     """An object known by identity: a module, a builtin, a dtype, an enum member."""
 
@@ -221,6 +229,8 @@ class Known(KnownObject):
 
     def describe(self) -> str:
         """Return the object's name."""
+        if is_really(self.value, types.ModuleType):
+            return str(names_of_module(self.value).get("__name__"))
         module = getattr(self.value, "__module__", None)
         name = getattr(self.value, "__qualname__", None) or getattr(self.value, "__name__", None)
         return f"{module}.{name}" if module and name else str(name or type(self.value).__name__)
@@ -231,22 +241,22 @@ class Known(KnownObject):
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return itself; modules cannot be copied."""
-        if isinstance(self.value, types.ModuleType):
+        if is_really(self.value, types.ModuleType):
             raise Break(COPY, "deepcopy of a module")
         return self
 
     def defines_operators(self) -> bool:
         """Return whether it is a member of an enumeration."""
-        return isinstance(self.value, enum.Enum)
+        return is_really(self.value, enum.Enum)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Read the attribute now; attributes of user modules are guarded."""
-        if isinstance(self.value, types.ModuleType):
+        if is_really(self.value, types.ModuleType):
             return self._module_attr(ctx, self.value, name)
         space = getattr(self.value, "__dict__", None)
         if name == "__dict__" and type(space) is dict:
             return ctx.wrap(space, Attribute(Injected(self.value), "__dict__"))
-        if isinstance(self.value, enum.Enum) and name in _OF_MEMBERS_BY_PROPERTY:
+        if is_really(self.value, enum.Enum) and name in _OF_MEMBERS_BY_PROPERTY:
             plain = look_up(type(self.value), name)[1] is _OF_MEMBERS_BY_PROPERTY[name]
             name = f"_{name}_" if plain else name
         if isinstance(space, dict) and name not in _OF_MEMBERS and look_up(type(self.value), name)[1] is ABSENT:
@@ -254,22 +264,22 @@ class Known(KnownObject):
             if name in space:
                 return ctx.lazy(space[name], Item(place, name))
             ctx.guards.add(place, GuardKind.LACKS_KEY, name)
-        raw = look_up(type(self.value), name)[1] if isinstance(self.value, enum.Enum) else None
+        raw = look_up(type(self.value), name)[1] if is_really(self.value, enum.Enum) else None
         if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType):
             return ctx.class_attr(self, type(self.value), name)  # its code reads what the member has by then
         try:
             attribute = getattr(self.value, name)
         except AttributeError as error:
             ctx.throw(AttributeError, *error.args)
-        if isinstance(attribute, types.MethodType) and isinstance(self.value, enum.Enum):
+        if isinstance(attribute, types.MethodType) and is_really(self.value, enum.Enum):
             return ctx.wrap(attribute, Injected(attribute))
-        if isinstance(attribute, types.BuiltinMethodType) and isinstance(self.value, str | int | float):
+        if isinstance(attribute, types.BuiltinMethodType) and issubclass(type(self.value), str | int | float):
             return MethodOf(self, name)
         return ctx.known(attribute)
 
     def guard_member(self, ctx: CaptureContext) -> None:
         """Guard what a member of an enumeration says of itself, for what Python answers from it."""
-        if isinstance(self.value, enum.Enum):
+        if is_really(self.value, enum.Enum):
             for name in ("_name_", "_value_"):
                 ctx.realize(self.get_attr(ctx, name))
 
@@ -279,10 +289,11 @@ class Known(KnownObject):
         return super().truth(ctx)
 
     def _module_attr(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value:
-        if name == "__dict__":
-            return ctx.wrap(vars(module), Attribute(Injected(module), name))
-        written = ctx.effects.written_global(vars(module), name)
-        if written is not None:
+        names = names_of_module(module)
+        if name == "__dict__" and look_up(type(module), "__getattribute__")[1] is types.ModuleType.__getattribute__:
+            return ctx.wrap(names, Attribute(Injected(module), name))
+        written = ctx.effects.written_global(names, name)
+        if written is not None and not isinstance(look_up(type(module), "__getattribute__")[1], types.FunctionType):
             if written[0] is None:
                 ctx.throw(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
             return ctx.realize(written[0])
@@ -295,12 +306,12 @@ class Known(KnownObject):
         except AttributeError as error:  # one of torch's or Python's may be given attributes, too
             ctx.guards.add(Attribute(Injected(module), "__dict__"), GuardKind.LACKS_KEY, name)
             ctx.throw(AttributeError, *error.args)
-        if name not in vars(module) and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
+        if name not in names and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
             return ctx.wrap(attribute, Attribute(Injected(module), name))
-        if name not in vars(module):
+        if name not in names:
             return ctx.known(attribute)
         if is_stable_module(module) and type(attribute) not in LITERAL_TYPES:
-            ctx.guards.add(Item(Injected(vars(module)), name), GuardKind.IDENTITY, attribute)  # tests replace functions
+            ctx.guards.add(Item(Injected(names), name), GuardKind.IDENTITY, attribute)  # tests replace functions
             return ctx.known(attribute)
         return ctx.lazy(attribute, Item(Attribute(Injected(module), "__dict__"), name))
 
@@ -310,7 +321,7 @@ class Known(KnownObject):
         fallback = isinstance(_class_member(ctx, kind, "__getattr__"), types.FunctionType)
         try:
             found = self._looked_up_by_code(ctx, module, name)
-            there = name in vars(module) or _class_member(ctx, kind, name) is not ABSENT
+            there = name in names_of_module(module) or _class_member(ctx, kind, name) is not ABSENT
             if found is not None or there or not fallback:
                 return found
         except Raised as raised:
@@ -320,7 +331,7 @@ class Known(KnownObject):
 
     def _looked_up_by_code(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value | None:
         """Return what code finds by the look-up of modules, before the `__getattr__` of the class is asked."""
-        kind, names = type(module), vars(module)
+        kind, names = type(module), names_of_module(module)
         own = _class_member(ctx, kind, name)
         if isinstance(_class_member(ctx, kind, "__getattribute__"), types.FunctionType):
             return ctx.call(ctx.class_attr(self, kind, "__getattribute__"), [Constant(name)], {})
@@ -346,9 +357,9 @@ class Known(KnownObject):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Assign a global of a Python module."""
-        if not isinstance(self.value, types.ModuleType) or not _sets_plainly(type(self.value), name):
+        if not is_really(self.value, types.ModuleType) or not _sets_plainly(type(self.value), name):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
-        ctx.effects.set_global(vars(self.value), name, value)
+        ctx.effects.set_global(names_of_module(self.value), name, value)
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Break: the default would try it on the object itself."""
@@ -368,8 +379,10 @@ class Known(KnownObject):
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run a method of an enum member that is also a string or a number; look others up."""
-        if isinstance(self.value, str | int | float) and isinstance(self.value, enum.Enum):
+        if issubclass(type(self.value), str | int | float) and is_really(self.value, enum.Enum):
             return fold_call(ctx, self, name, args, kwargs)
+        if name in _OF_ATTRIBUTES and is_really(self.value, types.ModuleType):  # by C, past the class's own
+            self.unsupported(f"method {name!r}", BUILTIN_METHOD)
         return super().call_method(ctx, name, args, kwargs)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -389,19 +402,19 @@ class Known(KnownObject):
         if isinstance(self.value, enum.Flag | str):
             self.guard_member(ctx)
             return ctx.known(tuple(self.value)).iterate(ctx)
-        if isinstance(self.value, enum.Enum):
+        if is_really(self.value, enum.Enum):
             self.refuse(ctx, "iteration", iter)
         self.unsupported("iteration", UNSUPPORTED_OBJECT)
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of flags, or of characters."""
-        return fold(ctx, len, self.value) if isinstance(self.value, enum.Enum) else super().length(ctx)
+        return fold(ctx, len, self.value) if is_really(self.value, enum.Enum) else super().length(ctx)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test flags and text."""
-        if isinstance(self.value, enum.Enum) and not item.is_constant():
+        if is_really(self.value, enum.Enum) and not item.is_constant():
             self.refuse(ctx, "membership test", operator.contains, item)
-        if isinstance(self.value, enum.Enum):
+        if is_really(self.value, enum.Enum):
             for member in (self, item):
                 if isinstance(member, Known):
                     member.guard_member(ctx)
@@ -412,9 +425,9 @@ class Known(KnownObject):
         """Subscript typing constructs and enum members that are text."""
         if type(self.value).__module__ == "typing":
             known = self._type_argument(ctx, key)  # of typing's own, which would refuse what stands in for it
-            return fold(ctx, lambda: self.value[known])  # type: ignore[index]  # as Python, may raise
-        if key.is_constant() and isinstance(self.value, enum.Enum):
-            return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # as Python, may raise
+            return fold(ctx, operator.getitem, self.value, known)
+        if key.is_constant() and is_really(self.value, enum.Enum):
+            return fold(ctx, operator.getitem, self.value, key.constant())
         return super().get_item(ctx, key)
 
     def _type_argument(self, ctx: CaptureContext, key: Value) -> object:
@@ -434,6 +447,9 @@ class Known(KnownObject):
     def rebuild(self, out: Rebuilder) -> str:
         """Return an injected name."""
         return out.inject(self.value)
+
+
+_OF_ATTRIBUTES = ("__getattribute__", "__setattr__", "__delattr__")
 
 
 class MadeObject(Known):
@@ -537,7 +553,7 @@ def _class_member(ctx: CaptureContext, kind: type, name: str) -> object:
 
 def is_stable_module(module: types.ModuleType) -> bool:
     """Return whether a module, torch's or Python's, changes nothing that its attributes hold."""
-    name = module.__name__
+    name = str(names_of_module(module).get("__name__"))
     if name == "torch" or name.startswith("torch."):
         return True
     return name in (

@@ -3,8 +3,10 @@
 import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
+
+from ..base.real_objects.past_methods import is_really, own_namespace
 
 Inject = Callable[[object], str]  # gives a constant object a name in the generated code
 
@@ -166,6 +168,8 @@ _REGISTRIES = ("_parameters", "_buffers", "_modules")  # where a module keeps wh
 
 def _owner_of_namespace(source: Source) -> Source | None:
     """Return what a source is the `__dict__` of, None if it is something else."""
+    if isinstance(source, BaseContents):
+        return source.of if source.convert is own_namespace else None
     return source.of if isinstance(source, Attribute) and source.name == "__dict__" else None
 
 
@@ -264,17 +268,19 @@ def _entry(table: dict[object, object], key: object) -> object:
 
 def shortened(value: object) -> str:
     """Return a value for people: the name of what has one, a literal if it is short, else what kind of thing it is."""
-    if isinstance(value, _NAMED) and isinstance(getattr(value, "__name__", None), str):
-        return str(value.__name__)
-    if isinstance(value, dict) and "__name__" in value:
+    if is_really(value, types.ModuleType):
+        return str((own_namespace(value) or {}).get("__name__"))
+    if issubclass(type(value), _NAMED) and isinstance(getattr(value, "__name__", None), str):
+        return str(getattr(value, "__name__", None))
+    if is_really(value, dict) and "__name__" in value:
         return f"globals({value['__name__']})"
     if hasattr(type(value), "untyped_storage"):  # a tensor; this file knows no torch
         sizes = ", ".join(map(str, getattr(value, "shape", ())))
         return f"{type(value).__name__} {str(getattr(value, 'dtype', '')).removeprefix('torch.')}[{sizes}]"
     if value is sys.modules:
         return "sys.modules"
-    long = isinstance(value, dict | list | set | frozenset | tuple) and len(value) > _LONGEST // len("0, ")
-    text = "" if long or type(value).__repr__ is object.__repr__ else _safe_text(value)
+    plain = type(value).__repr__ is object.__repr__
+    text = "" if plain or _is_long(value) else _safe_text(value)
     return text if 0 < len(text) <= _LONGEST and "\n" not in text else f"<{type(value).__name__}>"
 
 
@@ -282,10 +288,14 @@ _NAMED = (
     type,
     types.FunctionType,
     types.BuiltinFunctionType,
-    types.ModuleType,
     functools._lru_cache_wrapper,
 )
 _LONGEST = 60
+
+
+def _is_long(value: object) -> bool:
+    sized = issubclass(type(value), dict | list | set | frozenset | tuple)
+    return sized and isinstance(value, Sized) and len(value) > _LONGEST // len("0, ")
 
 
 def _safe_text(value: object) -> str:

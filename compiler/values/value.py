@@ -2,7 +2,7 @@
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import NoReturn
 
@@ -74,6 +74,18 @@ class Rebuilder(ABC):
         """Say that the value is already there under a name, before its parts are built (cycles)."""
 
     @abstractmethod
+    def name_of(self, value: "Value") -> str | None:
+        """Return the name under which a value is there, None if it has not been made."""
+
+    @abstractmethod
+    def fill(self, place: str, value: "Value") -> None:
+        """Assign to a place of an object that is there; later, where the value is made of a class not made yet."""
+
+    @abstractmethod
+    def class_parts(self, kind: "Value", parts: Mapping[str, "Value"]) -> dict[str, str]:
+        """Return expressions for parts of a class that is to be made; those are left out that it is a part of."""
+
+    @abstractmethod
     def tensor(self, value: "Value") -> str:
         """Return the name of a tensor that the graph gives."""
 
@@ -89,8 +101,7 @@ class Rebuilder(ABC):
 class Value:
     """A Python value under symbolic evaluation.
 
-    source: where it comes from at entry, None if it was made while evaluating. Unless a class says otherwise an
-    operation raises Break.
+    source: where it comes from at entry, None if it was made since. Unless a class says otherwise an operation breaks.
     """
 
     source: Source | None = None
@@ -262,8 +273,7 @@ class Value:
     def each(self, ctx: "CaptureContext", *, hinted: bool = False) -> Iterator["Value"]:
         """Evaluate `iter(value)` now, and give the elements one by one, as they are asked for.
 
-        What a consumer does with one element may be seen by the code that gives the next. hinted: the consumer asks for
-        a hint of the length first.
+        What is done with one element may be seen by the code that gives the next. hinted: a length is asked for first.
         """
         iterator = ctx.realize(self.iterate(ctx))
         if hinted:
@@ -405,12 +415,6 @@ def unless_refused(ctx: "CaptureContext", ask: Callable[["CaptureContext"], Valu
         if not issubclass(raised.value.python_type(), TypeError):
             raise
     return None
-
-
-def deep_copied(ctx: "CaptureContext", value: Value, memo: dict[int, Value]) -> Value:
-    """Return the copy of a value that `copy.deepcopy` makes: the one of the memo if it was met before."""
-    value = ctx.realize(value)
-    return memo[id(value)] if id(value) in memo else value.deep_copy(ctx, memo)
 
 
 class GuardDemands(ABC):

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import torch.nn.attention
 
+from ..base.real_objects.past_methods import is_really, place_of_namespace
 from ..base.torch_facts import inference_block, operator_kinds, operator_namespaces
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .guard import GuardKind
@@ -124,7 +125,8 @@ def _other(ctx: CaptureContext, value: object, source: Source) -> Value:
     """Wrap an instance of a class of Python; anything else can only be passed on."""
     kind = type(value)
     ctx.guards.add(source, GuardKind.TYPE, kind)
-    if (not is_native(kind) or kind is types.SimpleNamespace) and not _has_native_state(kind):
+    readable = not kind.__dictoffset__ or place_of_namespace(kind) is not None
+    if readable and (not is_native(kind) or kind is types.SimpleNamespace) and not _has_native_state(kind):
         return _instance(ctx, value, source)
     return OpaqueValue(value, source)
 
@@ -147,9 +149,9 @@ _CONVERSIONS: dict[type, Callable[..., object]] = {
 def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | None:
     """Return what an instance of a subclass of a builtin type holds, read and written past its methods."""
     for base, convert in _CONVERSIONS.items():
-        if isinstance(value, base):
+        if is_really(value, base):
             return ctx.wrap(convert(value), BaseContents(source, convert))
-    rule = next((rule for base, rule in _CONTENTS.items() if isinstance(value, base)), None)
+    rule = next((rule for base, rule in _CONTENTS.items() if is_really(value, base)), None)
     return None if rule is None else rule(ctx, value, source)
 
 

@@ -102,7 +102,7 @@ class Observer:
         space = _namespace(value)
         parts: list[Any] = list(self.named(sorted(space.items(), key=str)))
         if isinstance(value, dict):
-            parts += self.fields(dict(dict.items(value)))
+            parts += self.fields(dict.copy(value))
         elif isinstance(value, list | collections.deque):
             plain: Any = list if isinstance(value, list) else collections.deque
             parts += [self.describe(part) for part in plain.__iter__(value)]

@@ -8,6 +8,7 @@ import random
 import re
 from dataclasses import dataclass
 
+from .features.asking_features import ASKING_FEATURES
 from .features.class_features import CLASS_FEATURES
 from .features.core_features import CORE
 from .features.data_features import DATA_FEATURES
@@ -44,6 +45,7 @@ FEATURES: tuple[Feature, ...] = (
     *TORCH_FEATURES,
     *MODULE_FEATURES,
     *REFLECTIVE_FEATURES,
+    *ASKING_FEATURES,
 )
 MOST_FEATURES = 7
 _OWN_NAME = re.compile(r"v\d+")

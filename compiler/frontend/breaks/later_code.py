@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import torch
 from torch import fx
 
+from ...base.real_objects.past_methods import is_really
 from ...bytecode.instruction import decode
 from ...values.python.objects.functions import FunctionValue
 from ...values.torch.tensor import TensorValue
@@ -107,7 +108,7 @@ def _function_of(value: Value | None) -> _Code | None:
 
 
 def _of_real(real: object) -> _Code | None:
-    if not isinstance(real, types.FunctionType) or is_torch_file(real.__code__.co_filename):
+    if not is_really(real, types.FunctionType) or is_torch_file(real.__code__.co_filename):
         return None
     return real.__code__, real.__globals__
 

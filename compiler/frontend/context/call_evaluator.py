@@ -1,12 +1,16 @@
 """CallEvaluator: Python functions that are evaluated where they are called."""
 
+import functools
 import inspect
+import itertools
 from collections.abc import Callable
+from types import CodeType
 
 from ...base.function_marks import own_mark
 from ...bytecode.instruction import decode
 from ...values.constant import Constant
 from ...values.guard import GuardKind
+from ...values.python.objects.attributes import told_name
 from ...values.python.objects.classes import ClassValue
 from ...values.python.objects.functions import FunctionValue, bind_arguments, require_inlinable
 from ...values.reasons import (
@@ -23,7 +27,7 @@ from ...values.torch.torch_calls import is_graph_break_mark
 from ...values.value import Arguments, CallEvaluation, CaptureContext, Keywords, Value
 from ..skip_rules import compiled_original, refusal
 from .attempt import CaptureAttempt
-from .frame import FrameState
+from .frame import FrameState, SuspendedValue
 from .frame_stack import FrameStack
 
 _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
@@ -31,8 +35,20 @@ _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the s
 # Made to record operations one by one: a frame with such a block runs as it is, and what it calls is compiled.
 _RECORDING = ("torch.profiler.profiler.profile.__init__", "torch.autograd.profiler.profile.__init__")
 
+_RETURNS = ("RETURN_VALUE", "RETURN_CONST")
+_CONSTANTS = ("LOAD_CONST", "RETURN_CONST")
+
 RunFrame = Callable[[FrameState], None]
-MakeGenerator = Callable[[FrameState], Value]
+MakeGenerator = Callable[[FrameState], SuspendedValue]
+
+
+@functools.cache
+def _gives_none(code: CodeType) -> bool:
+    """Return whether a function visibly returns None, wherever it returns."""
+    pairs = itertools.pairwise(decode(code).instructions)
+    returned = [before if one.name == "RETURN_VALUE" else one for before, one in pairs if one.name in _RETURNS]
+    plain = not code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
+    return plain and all(one.name in _CONSTANTS and one.value is None for one in returned)
 
 
 class CallEvaluator(CallEvaluation):
@@ -72,8 +88,11 @@ class CallEvaluator(CallEvaluation):
     def initialise(self, made: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of a new object."""
         is_pushed = isinstance(self.pushed, ClassValue) and self.pushed.kind is made.python_type()
+        is_pushed = is_pushed and isinstance(init, FunctionValue) and _gives_none(init.code)
         self.instead = made if is_pushed else None
-        (self.call_and_push if is_pushed else self.ctx.call)(init, [made, *args], kwargs)
+        answer = (self.call_and_push if is_pushed else self.ctx.call)(init, [made, *args], kwargs)
+        if answer.python_type() is not type(None):
+            self.ctx.throw(TypeError, f"__init__() should return None, not '{told_name(answer.python_type())}'")
 
     def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result is the result of calling `caller`."""
@@ -116,7 +135,9 @@ class CallEvaluator(CallEvaluation):
         bound = bind_arguments(self.ctx, function, args, kwargs)
         frame = self.new_frame(function, bound)
         if code.co_flags & inspect.CO_GENERATOR:
-            return self.make_generator(frame)
+            generator = self.make_generator(frame)
+            generator.names = function.name, function.qualified_name
+            return generator
         frame.transparent, frame.instead = transparent, instead if transparent else None
         self.run_frame(frame)
         assert frame.returned is not None

@@ -4,6 +4,7 @@ import builtins
 import types
 from collections.abc import Callable, Sequence
 
+from ...base.real_objects.past_methods import is_really
 from ...values.guard import GuardKind, without_finaliser
 from ...values.source import Injected, Item, Source
 from ...values.value import CaptureContext, Rebuilder, SideEffects, Value
@@ -19,6 +20,7 @@ class EffectList(SideEffects):
         self.ctx = ctx
         self.shared = shared  # by id of the real object; not this part's own
         self.changed: list[Value] = []
+        self.events = [0, 0]  # how often objects, and globals, have changed
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
         self.class_changes = {}
@@ -28,7 +30,7 @@ class EffectList(SideEffects):
 
     def count(self) -> tuple[int, int]:
         """Return how much has changed so far; where this grows, something changed."""
-        return len(self.changed), len(self.written_globals)
+        return self.events[0], self.events[1]
 
     def note_count(self, write: Callable[[Rebuilder], str]) -> None:
         """Note a statement that counts something."""
@@ -45,6 +47,7 @@ class EffectList(SideEffects):
 
     def mutated(self, value: Value) -> None:
         """Note the first change of an object from outside."""
+        self.events[0] += value.source is not None
         if value.source is not None and not any(value is seen for seen in self.changed):
             self.changed.append(value)
 
@@ -72,7 +75,7 @@ class EffectList(SideEffects):
             if name not in vars(builtins):
                 self.ctx.throw(NameError, f"name '{name}' is not defined", name=name)
             value, place = vars(builtins)[name], Item(Injected(vars(builtins)), name)
-        if isinstance(value, types.FunctionType):
+        if is_really(value, types.FunctionType):
             self.ctx.guards.add(place, GuardKind.IDENTITY, value)
             place = Injected(value)
         self.globals[key] = wrapped = self.ctx.wrap(value, place)
@@ -110,5 +113,6 @@ class EffectList(SideEffects):
             self.let_go(None, [namespace.get(name)])
             self.ctx.guards.add(Injected(namespace), GuardKind.EXPRESSION, without_finaliser(name))
         self.alive.append(namespace)
+        self.events[1] += 1
         self.globals[key] = value
         self.written_globals[key] = (namespace, name)

@@ -47,7 +47,9 @@ class HandledValue(Value):
 
 
 class SuspendedValue(Value):
-    """A generator that is evaluated, suspended or not."""
+    """A generator that is evaluated, suspended or not. names: `__name__` and `__qualname__`, those of its function."""
+
+    names: tuple[str, str]
 
     def cleans_up(self) -> bool:
         """Return whether it does something when it is closed."""

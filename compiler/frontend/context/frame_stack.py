@@ -1,5 +1,6 @@
 """FrameStack: the frames that are being evaluated, and what the program may ask of them."""
 
+import inspect
 import sys
 import types
 import weakref
@@ -11,11 +12,7 @@ from ...base.origin import Origin
 from ...bytecode.raising import awaited_truth
 from ...values.constant import Constant
 from ...values.python.containers.mappings import DictValue
-from ...values.reasons import (
-    FRAME_ACCESS,
-    Break,
-    SkipFrame,
-)
+from ...values.reasons import CLASS_DEFINITION, FRAME_ACCESS, Break, SkipFrame
 from ...values.value import CallingFrames, CaptureContext, Value
 from ..skip_rules import is_torch_file
 from .frame import FrameState, SuspendedValue, handled_in
@@ -108,6 +105,8 @@ class FrameStack(CallingFrames):
         if frame.resumed:
             self.needs_own_frame("locals() after a break, where not all of them are kept")
         code, values = frame.decoded.code, dict(frame.locals)
+        if not code.co_flags & inspect.CO_OPTIMIZED:
+            self.break_around(Break(CLASS_DEFINITION, "locals() in the body of a class, which are its namespace"))
         cells = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
         order = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
         return {

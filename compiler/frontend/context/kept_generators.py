@@ -56,10 +56,10 @@ def state_of(frame: FrameState, *, started: bool, finished: bool) -> State:
     return Place(frame.decoded, frame.namespace, layout), values
 
 
-def rebuild_generator(value: Value, frame: FrameState, state: State, out: Rebuilder) -> str:
+def rebuild_generator(value: Value, names: tuple[str, str], state: State, out: Rebuilder) -> str:
     """Write what makes a real generator in a state; made first, as its own frame may hold it."""
-    code, name = frame.decoded.code, out.fresh()
-    out.line(f"{name} = {out.inject(new_generator)}({code.co_name!r}, {code.co_qualname!r})")
+    name = out.fresh()
+    out.line(f"{name} = {out.inject(new_generator)}({names[0]!r}, {names[1]!r})")
     out.bind(value, name)
     out.line(_setting(name, state, out))
     return name

@@ -13,9 +13,11 @@ import sys
 import types
 import weakref
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
+from ...base.real_objects.past_methods import is_really
 from ...bytecode.instruction import decode
 from ...bytecode.kept_generator import kept_state
 from ...values.constant import Constant
@@ -180,7 +182,7 @@ def _noticed_in(lost: object) -> str | None:
         if isinstance(known_as, SuspendedValue) and known_as.source is not None and known_as.cleans_up():
             return "a generator that does something at its end"
         real = _real(part) if isinstance(part, Value) else part
-        if real is not None and not isinstance(real, _NEVER) and (_has_finaliser(real) or _references(real)):
+        if real is not None and not issubclass(type(real), _NEVER) and (_has_finaliser(real) or _references(real)):
             return f"a {type(real).__name__} object, whose end can be noticed"
         pending += _parts(part)
     return None
@@ -194,6 +196,9 @@ def _references_to(one: object) -> int:
 _OF_EXCEPTIONS = tuple(
     vars(BaseException)[name].__get__ for name in ("args", "__cause__", "__context__", "__traceback__")
 )
+
+
+_CONTAINERS: tuple[Any, ...] = (list, tuple, set, frozenset, collections.deque)
 
 
 def _parts(whole: object) -> list[object]:
@@ -210,9 +215,10 @@ def _parts(whole: object) -> list[object]:
         held = (getattr(whole, name, None) for name in _PARTS)
         return [part for one in held if one is not None for part in _parts(one)]
     if isinstance(whole, dict):
-        return [*whole, *whole.values()]
-    if isinstance(whole, list | tuple | set | frozenset | collections.deque):
-        return list(whole)
+        return [*dict.keys(whole), *dict.values(whole)]
+    for base in _CONTAINERS:
+        if isinstance(whole, base):
+            return list(base.__iter__(whole))  # past the methods of a class of the user's
     if isinstance(whole, _ITERATORS):
         return gc.get_referents(whole)
     if isinstance(whole, BaseException):
@@ -260,7 +266,8 @@ def _refers_weakly(value: Value) -> bool:
 
 
 def _is_of_weakref(real: object) -> bool:
-    return isinstance(real, type | types.FunctionType) and real.__module__ in ("weakref", "_weakref", "_weakrefset")
+    described = is_really(real, type) or is_really(real, types.FunctionType)
+    return described and real.__module__ in ("weakref", "_weakref", "_weakrefset")
 
 
 def _real(value: Value) -> object:
@@ -269,11 +276,11 @@ def _real(value: Value) -> object:
         real: object = value.raw
     else:
         real = getattr(value, "real", None) if value.source is not None else None
-    return None if isinstance(real, _NEVER) else real
+    return None if issubclass(type(real), _NEVER) else real
 
 
 def _has_finaliser(real: object) -> bool:
-    if isinstance(real, types.GeneratorType):
+    if is_really(real, types.GeneratorType):
         return _cleans_up(real)
     if is_leaf_step(real):
         return True  # only the program holds a leaf's own step, whose hooks end with it

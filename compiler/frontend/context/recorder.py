@@ -1,15 +1,17 @@
 """The capture in progress: the context that values talk to, put together from its parts."""
 
+import enum
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 import numpy
 import torch
 
 from ...base.fake_mode_start import forget_originals
 from ...base.options import Options
+from ...base.real_objects.past_methods import is_really, own_namespace
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
 from ...values.library.cached_functions import CachedFunctionValue
@@ -19,7 +21,7 @@ from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue, tuple_fields
-from ...values.python.objects.attributes import bind_raw, class_lookup, name_in_errors
+from ...values.python.objects.attributes import CAPTURED_CLASSES, bind_raw, class_lookup, name_in_errors
 from ...values.python.objects.classes import ClassValue
 from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.functions import CellValue, FunctionValue
@@ -27,6 +29,7 @@ from ...values.python.objects.instances import ObjectValue, OpaqueValue
 from ...values.python.operators import compare, equal
 from ...values.reasons import (
     ATTRIBUTE,
+    CONSTRUCTION,
     LIMIT,
     UNSUPPORTED_TENSOR,
     Break,
@@ -42,7 +45,7 @@ from ...values.wrap import wrap_object
 from .attempt import CaptureAttempt
 from .call_evaluator import CallEvaluator
 from .effect_list import EffectList
-from .frame import FrameState
+from .frame import FrameState, SuspendedValue
 from .frame_stack import FrameStack
 from .graph_builder import GraphBuilder
 from .guard_list import GuardList
@@ -56,6 +59,10 @@ _SHARED = (
     *(ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue),
     *(KnownByContent, CachedFunctionValue, SubclassValue),
 )
+
+
+def _is_of_numpy(value: object) -> TypeGuard[numpy.generic]:
+    return issubclass(type(value), numpy.generic)
 
 
 class Recorder(CaptureContext):
@@ -73,7 +80,7 @@ class Recorder(CaptureContext):
         options: Options,
         attempt: CaptureAttempt,
         run_frame: Callable[["Recorder", FrameState], None],
-        make_generator: Callable[["Recorder", FrameState], Value],
+        make_generator: Callable[["Recorder", FrameState], SuspendedValue],
     ) -> None:
         self.options = options
         self.attempt = attempt
@@ -112,10 +119,10 @@ class Recorder(CaptureContext):
 
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
-        if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
+        if (is_really(value, int) or is_really(value, float)) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
             return self.open_number(value, source)
-        if isinstance(value, numpy.generic) and self.graph.sizes.is_open_number(value.item(), source):
+        if _is_of_numpy(value) and self.graph.sizes.is_open_number(value.item(), source):
             self.guards.add(source, GuardKind.TYPE, type(value))
             number = self.open_number(value.item(), BaseContents(source, numpy.generic.item))
             return OpenNumpyScalar(self, value, number, source)
@@ -126,9 +133,7 @@ class Recorder(CaptureContext):
             elif isinstance(known.source, Injected) and not isinstance(source, Injected):
                 self.guards.add(source, GuardKind.IDENTITY, value)
             return known
-        wrapped = (
-            self.graph.add_input(value, source) if isinstance(value, torch.Tensor) else self._object(value, source)
-        )
+        wrapped = self.graph.add_input(value, source) if is_really(value, torch.Tensor) else self._object(value, source)
         if isinstance(wrapped, _SHARED) or type(value) is types.GeneratorType:
             self.shared[id(value)] = wrapped
             self.alive.append(value)
@@ -144,14 +149,14 @@ class Recorder(CaptureContext):
 
     def _share_namespace(self, value: object, made: ObjectValue, source: Source) -> None:
         """Give objects that have one `__dict__`, and whoever holds that dictionary, one value of it."""
-        namespace = getattr(value, "__dict__", None)
-        if type(namespace) is not dict:
+        namespace, place = own_namespace(value), made.namespace.source
+        if type(namespace) is not dict or place is None:
             return
         known = self.shared.setdefault(id(namespace), made.namespace)
         if known is made.namespace:
             self.alive.append(namespace)
         elif isinstance(known, DictValue) and known.source is not None:
-            self.guards.add(Attribute(source, "__dict__"), GuardKind.SAME_AS, id(namespace), (known.source,))
+            self.guards.add(place, GuardKind.SAME_AS, id(namespace), (known.source,))
             made.namespace = known
 
     def lazy(self, value: object, source: Source) -> Value:
@@ -168,11 +173,13 @@ class Recorder(CaptureContext):
         return value.realize() if isinstance(value, LazyValue) else value
 
     def _object(self, value: object, source: Source) -> Value:
-        frame = revived(self, value, source) if isinstance(value, types.GeneratorType) else None
+        frame = revived(self, value, source) if is_really(value, types.GeneratorType) else None
         if frame is None:
             return wrap_object(self, value, source)
         generator = self.calls.make_generator(frame)
         generator.source = source
+        assert isinstance(value, types.GeneratorType)
+        generator.names = value.__name__, value.__qualname__
         return generator
 
     def known(self, value: object) -> Value:
@@ -186,7 +193,7 @@ class Recorder(CaptureContext):
             return Constant(value)
         if kind is list:
             return ListValue([self.known(item) for item in value])  # type: ignore[attr-defined]  # a list
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and not isinstance(value, enum.Enum):
             return TupleValue([self.known(item) for item in value], kind=kind)
         if kind is dict:
             pairs = value.items()  # type: ignore[attr-defined]  # a dict
@@ -199,6 +206,8 @@ class Recorder(CaptureContext):
             raise Break(UNSUPPORTED_TENSOR, "a tensor computed while capturing")
         if isinstance(value, torch.device | torch.dtype | types.ModuleType | types.CodeType):
             return Known(value)
+        if CAPTURED_CLASSES and _is_alias_of_captured(value):
+            raise Break(CONSTRUCTION, f"{kind.__qualname__} of a class that is made at every call")
         return self.wrap(value, Injected(value))
 
     def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
@@ -249,3 +258,13 @@ class Recorder(CaptureContext):
         self.graph.sizes.watch(self.frames.user_line)
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
+
+
+def _is_alias_of_captured(value: object) -> bool:
+    """Return whether a type hint names a class that was made while capturing, which each call makes anew."""
+    if isinstance(value, type):
+        return value in CAPTURED_CLASSES
+    if type(value).__module__ not in ("typing", "types"):
+        return False
+    parts = (getattr(value, "__origin__", None), *getattr(value, "__args__", ()))
+    return any(_is_alias_of_captured(part) for part in parts if part is not value)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from ...base.real_objects.past_methods import is_really
+
 DYNAMIC, RANGES, STATIC = "_plumbline_dynamic", "_plumbline_ranges", "_plumbline_static"
 _OPEN = (
     DYNAMIC,
@@ -53,10 +55,10 @@ def size_marks(tensor: torch.Tensor) -> SizeMarks:
 
 def has_marks(value: object, depth: int = 3) -> bool:
     """Return whether an argument, or what lists, tuples and dictionaries of it hold, has dimensions marked open."""
-    if isinstance(value, torch.Tensor):
+    if is_really(value, torch.Tensor):
         return bool(size_marks(value).opened)
     for kind, items in _HELD:  # past the methods of a subclass
-        if depth and isinstance(value, kind):
+        if depth and is_really(value, kind):
             return any(has_marks(item, depth - 1) for item in items(value))
     return False
 

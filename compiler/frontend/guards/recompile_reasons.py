@@ -1,5 +1,6 @@
 """Why a call fitted no specialisation: the guard that failed, what it expected and what there is, in words."""
 
+from ...base.real_objects.past_methods import is_really
 from ...values.guard import Guard, TensorFacts
 from ...values.source import Source
 from .generated_function import Names
@@ -44,7 +45,7 @@ def measured(guards: tuple[Guard, ...], parameters: list[str], args: tuple[objec
 
 
 def _has_measure(guard: Guard) -> bool:
-    return isinstance(guard.expected, TensorFacts) or type(guard.expected) in (int, float)
+    return is_really(guard.expected, TensorFacts) or type(guard.expected) in (int, float)
 
 
 def _bases(source: Source | None) -> list[Source]:

@@ -2,13 +2,15 @@
 
 import collections.abc
 import sys
+from collections.abc import Hashable
 
 from ...bytecode.instruction import Instruction
 from ...values.constant import Constant, Known
 from ...values.python.containers.mappings import DictValue
 from ...values.python.containers.tuples import TupleValue
+from ...values.python.objects.attributes import told_name
 from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
-from ...values.value import Raised, Value
+from ...values.value import Raised, Value, defines
 from ..context.assumptions import branch
 from ..context.frame import FrameState
 from ..context.frame_stack import FrameStack
@@ -165,6 +167,9 @@ def do_SEND(frame: FrameState, instruction: Instruction) -> None:
     receiver = frame.stack[-1]
     try:
         plain = _is_none(sent)
+        if not plain and not receiver.defines_operators() and not defines(receiver.python_type(), "send"):
+            kind = told_name(receiver.python_type())
+            frame.ctx.throw(AttributeError, f"'{kind}' object has no attribute 'send'")
         value = receiver.next(frame.ctx) if plain else receiver.call_method(frame.ctx, "send", [sent], {})
     except Raised as raised:
         if not issubclass(raised.value.python_type(), StopIteration):
@@ -204,7 +209,12 @@ def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
     subject, keys = frame.stack[-2], frame.stack[-1]
     missing = Known(object())
     values: list[Value] = []
+    seen = set[Hashable]()
     for key in frame.ctx.unpack(keys):
+        token = key.hash_token(frame.ctx)
+        if token in seen:
+            frame.ctx.throw(ValueError, f"mapping pattern checks duplicate key ({key.constant()!r})")
+        seen.add(token)
         if isinstance(subject, DictValue):
             value = subject.find(frame.ctx, key) or missing
         else:

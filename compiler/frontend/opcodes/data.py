@@ -83,7 +83,16 @@ def do_SWAP(frame: FrameState, instruction: Instruction) -> None:
 @opcode("LOAD_CONST")
 def do_LOAD_CONST(frame: FrameState, instruction: Instruction) -> None:
     """Push a constant of the code."""
-    frame.push(frame.ctx.known(instruction.value))
+    frame.push(_constant(frame.ctx, instruction.value))
+
+
+def _constant(ctx: CaptureContext, value: object) -> Value:
+    """Return a constant of the code; tuples among them are the same objects at every call."""
+    if type(value) is not tuple:
+        return ctx.known(value)
+    constant = TupleValue([_constant(ctx, item) for item in value])
+    constant.of_code = value
+    return constant
 
 
 @opcode("LOAD_FAST")

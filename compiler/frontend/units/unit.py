@@ -491,7 +491,7 @@ class Unit:
         """Note which sizes are marked, and which arguments are numbers of NumPy: those mostly vary."""
         self.marks = any(has_marks(arg) for arg in args)
         for name, shown, arg in zip(self.parameters, self.shown, args, strict=True):
-            if isinstance(arg, numpy.number) and not isinstance(arg, numpy.complexfloating):
+            if issubclass(type(arg), numpy.number) and not issubclass(type(arg), numpy.complexfloating):
                 self.varying_numbers.add(Argument(name, shown))
 
     def _try_to_note(self, note: Callable[[tuple[object, ...]], None], args: tuple[object, ...]) -> None:

@@ -20,7 +20,7 @@ from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
 from ..python.containers.sequences import SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import MISSING, class_lookup, demand_plain_reading, guard_bases
+from ..python.objects.attributes import HEAP_TYPE, MISSING, class_lookup, demand_plain_reading, guard_bases
 from ..python.objects.captured_classes import class_by_call
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group
@@ -29,6 +29,7 @@ from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
 from ..python.operators import binary, compare
 from ..reasons import CLASS_DEFINITION, CONSTRUCTION, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from ..refused_arguments import refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..source import Injected
@@ -110,6 +111,7 @@ def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
     verdict = _metaclass_answer(ctx, candidate, "__instancecheck__", value)
     if verdict is not None:
         return verdict
+    _demand_own_class(value)
     if isinstance(value, TensorValue) and not _tensor_is(value, candidate):
         guard_bases(ctx, value.kind, (candidate,))
         return False
@@ -125,6 +127,15 @@ def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
         _is_of(one, candidate) if _asks_type(candidate) else fold(ctx, issubclass, one, candidate).truth(ctx)
         for one in (kind, *told)
     )
+
+
+def _demand_own_class(value: Value) -> None:
+    """Raise Break for what is no plain instance and may say that it is of another class than its own."""
+    kind = value.python_type()
+    if kind.__flags__ & HEAP_TYPE and not isinstance(value, ObjectValue | TensorValue):
+        told, reader = (look_up(kind, name)[1] for name in ("__class__", "__getattribute__"))
+        if told is not vars(object)["__class__"] or isinstance(reader, types.FunctionType):
+            value.unsupported("isinstance, which asks it for its class", UNSUPPORTED_OPERATION)
 
 
 def _told_class(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
@@ -290,7 +301,11 @@ def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @constructs(super)
 def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    first, second = (args[0], args[1]) if len(args) == 2 else ctx.frames.calling_class_cell()
+    if kwargs or len(args) > 2:
+        refuse_arguments(ctx, super, args, kwargs)
+    if len(args) == 1:
+        raise Break(CONSTRUCTION, "super() that is not bound")
+    first, second = (args[0], args[1]) if args else ctx.frames.calling_class_cell()
     start = ctx.realize(first)
     if not isinstance(start, ClassValue):
         raise Break(CONSTRUCTION, "super() of something that is not a class")

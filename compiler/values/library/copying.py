@@ -3,9 +3,10 @@
 import copy
 
 from ..python.containers.mappings import DictValue
+from ..python.deep_copies import deep_copied
 from ..reasons import COPY, Break
 from ..rule_tables import calls
-from ..value import Arguments, CaptureContext, Keywords, Value, deep_copied
+from ..value import Arguments, CaptureContext, Keywords, Value
 
 
 @calls(copy.copy)

@@ -14,7 +14,7 @@ from typing import Any
 from ..constant import MadeObject, fold
 from ..python.containers.iterators import matches
 from ..python.containers.tuples import TupleValue
-from ..reasons import ARGUMENT_NOT_KNOWN, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, SIDE_EFFECT_CALL, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .conversion_calls import folded, known_argument
@@ -62,12 +62,20 @@ def _demand_plain(ctx: CaptureContext, value: Value, what: str) -> None:
         raise Break(ARGUMENT_NOT_KNOWN, f"{what} of {value.describe()}")
 
 
+def _is_debug_flag(value: Value) -> bool:
+    known = value.constant() if value.is_constant() else None
+    return isinstance(known, re.RegexFlag) and bool(known & re.DEBUG)
+
+
 def _rule(function: Callable[..., object]) -> CallRule:
     name = getattr(function, "__name__", "call")
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         for value in (*args, *kwargs.values()):
             _demand_plain(ctx, value, name)
+        given = map(ctx.realize, (*args, *kwargs.values()))
+        if function.__module__ == "re" and any(map(_is_debug_flag, given)):
+            raise Break(SIDE_EFFECT_CALL, f"re.{name} with re.DEBUG, which prints")
         return folded(ctx, function, args, kwargs)
 
     return rule

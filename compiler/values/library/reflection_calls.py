@@ -29,17 +29,22 @@ from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .conversion_calls import known_argument
 from .environment import EnvironmentValue
 
+_TELLING = frozenset({"__signature__", "__text_signature__", "_partialmethod", "__partialmethod__"})
 _FURTHEST = 1000  # frames that a warning is looked for in
 
 
 @calls(inspect.signature)
 def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     target = ctx.realize(args[0])
+    function = target.function if isinstance(target, BoundMethod) else target
+    told = isinstance(function, FunctionValue) and not _TELLING.isdisjoint(function.attributes)
+    if len(args) != 1 or kwargs or told:
+        raise Break(ARGUMENT_NOT_KNOWN, f"signature of {target.describe()}, which says what it is, or by options")
     if isinstance(target, BoundMethod) and isinstance(target.function, FunctionValue) and target.function.real:
         return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
     if isinstance(target, FunctionValue) and target.real is not None:
         return fold(ctx, inspect.signature, target.real)
-    if isinstance(target, FunctionValue) and not kwargs:
+    if isinstance(target, FunctionValue):
         if "__wrapped__" in target.attributes:
             return _signature(ctx, [target.attributes["__wrapped__"]], kwargs)
         return fold(ctx, inspect.signature, _plain_copy(target))

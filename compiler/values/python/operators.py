@@ -241,7 +241,7 @@ def _compared_natively(ctx: CaptureContext, record: Comparison, left: Value, rig
         return fold(ctx, record.function, left.constant(), right.constant())
     if not record.asks_equality:
         left.refuse(ctx, symbol, record.function, right)
-    if not (left.equal_by_identity and right.equal_by_identity) and left is not right:
+    if not (left.equal_by_identity and right.equal_by_identity):  # a NaN of C's is not even equal to itself
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
     return Constant(is_same(ctx, left, right) == (symbol == "=="))
 
@@ -290,7 +290,8 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
 
 def _is_of_derived_class(value: Value, other: Value) -> bool:
     """Return whether the class of a value is derived from the other's."""
-    return value.python_type() is not other.python_type() and issubclass(value.python_type(), other.python_type())
+    kind = value.python_type()
+    return kind is not other.python_type() and other.python_type() in kind.__mro__  # a metaclass is not asked
 
 
 def equal(ctx: CaptureContext, left: Value, right: Value) -> bool:

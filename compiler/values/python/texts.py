@@ -4,6 +4,7 @@ Python itself makes the text, from real objects that ask the program wherever a 
 """
 
 import collections
+import sys
 import types
 from typing import Any, NoReturn
 
@@ -136,6 +137,8 @@ def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = No
     for part in (known, *(known.__args__ if isinstance(known, types.GenericAlias) else ())):
         if isinstance(part, type):
             guard_description(part, "__module__", "__qualname__")
+    if isinstance(known, types.ModuleType) and sys.modules.get(known.__name__) is not known:
+        value.unsupported("the text of a module, which tells its file and loader", TEXT)
     if isinstance(value, Known):
         value.guard_member(ctx)
     return known

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import types
+from collections import OrderedDict
 from collections.abc import Callable
 
 import torch
@@ -275,6 +276,8 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
             return Constant(None)
         if kind is object and name == "__init__":
             return Constant(None)
+        if kind is dict and name in vars(OrderedDict) and issubclass(owner.python_type(), OrderedDict):
+            owner.unsupported(f"method {name!r} of dict, which passes over the order", BUILTIN_METHOD)
         if owner.contents is not None and kind is not object:
             return owner.call_native(ctx, NativeMethod(owner, kind, name), args[1:], kwargs)
         if owner.contents is not None:

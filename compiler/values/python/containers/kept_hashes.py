@@ -5,6 +5,7 @@ question, give another number by now, or refuse. So while the container is fille
 gives the numbers they gave then, and tells them apart by identity.
 """
 
+import ctypes
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -62,6 +63,21 @@ def keeping_hashes(statements: list[str], tokens: Iterable[object], out: Rebuild
         return statements
     pairs = ", ".join(f"({out.value(token.value)}, {token.number})" for token in new.values())
     return [f"with {out.inject(KeptHashes)}({pairs}): {'; '.join(statements)}"]
+
+
+_set_with_hash = getattr(ctypes.pythonapi, "_PyDict_SetItem_KnownHash", None)
+if _set_with_hash is not None:
+    _set_with_hash.argtypes = (ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t)
+
+
+def setting_item(target: str, key: str, value: str, token: object, out: Rebuilder) -> str:
+    """Return the statement that sets an item of a plain dictionary; a key from outside is given the hash it gave then.
+
+    Its class is left alone: other threads may look at it.
+    """
+    if type(token) is not HashToken or token.value.source is None or _set_with_hash is None:
+        return f"{target}[{key}] = {value}"
+    return f"{out.inject(_set_with_hash)}({target}, {key}, {value}, {hash(token)})"
 
 
 def _asked(tokens: Iterable[object]) -> Iterator[HashToken]:

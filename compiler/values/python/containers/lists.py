@@ -9,7 +9,8 @@ from ...constant import Constant, fold
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, unless_refused
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, unless_refused
+from ..deep_copies import deep_copied
 from .sequences import MUTATED_DEQUE, ElementIterator, ReversedIterator, SequenceValue, iterating
 
 

@@ -11,9 +11,10 @@ from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines, unless_refused
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines, unless_refused
+from ..deep_copies import deep_copied
 from .dict_entries import DictEntries, missing
-from .kept_hashes import keeping_hashes
+from .kept_hashes import keeping_hashes, setting_item
 from .mapping_views import DictView, Entry
 from .own_attributes import OwnAttributes
 from .sequences import call_dunder
@@ -171,6 +172,13 @@ class DictValue(OwnAttributes, DictEntries):
             return self.factory or Constant(None)
         return type_attribute(ctx, self, name)
 
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Set the factory of a new defaultdict."""
+        if name != "default_factory" or self.kind is not collections.defaultdict or self.source is not None:
+            super().set_attr(ctx, name, value)
+            return
+        self.factory = ctx.realize(value)
+
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Raise TypeError."""
         self.refuse(ctx, "hash", hash)
@@ -202,9 +210,10 @@ class DictValue(OwnAttributes, DictEntries):
             out.line(f"{name} = {out.inject(self.kind)}()")
         out.bind(self, name)
         filling = []
-        for entry in self.entries.values():
+        plain = self.kind is not collections.OrderedDict
+        for token, entry in self.entries.items():
             key, value = out.value(entry.key), out.value(entry.value)
-            filling.append(f"{name}[{key}] = {value}")
+            filling.append(setting_item(name, key, value, token if plain else None, out))
         for line in keeping_hashes(filling, self.entries, out):
             out.line(line)
         return name
@@ -271,9 +280,12 @@ def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     for arg in args:
         given = ctx.realize(arg)
         if isinstance(given, DictValue):  # whose keys are not asked for their hashes again
-            for given_token, entry in list(given.read_all(ctx).items()):
-                with self.looked_up(ctx, given_token) as token:
-                    self.set_by_token(ctx, entry.key, token, entry.value)
+            rows = list(given.read_all(ctx).items())
+            copied = () if self.read_all(ctx) else [token for token, _ in rows]  # into an empty one Python copies all
+            with settled(copied):
+                for given_token, entry in rows:
+                    with self.looked_up(ctx, given_token) as token:
+                        self.set_by_token(ctx, entry.key, token, entry.value)
             continue
         for key, value in pairs_of(ctx, given, self.kind):
             self.set_item(ctx, key, value)

@@ -400,6 +400,8 @@ class SequenceValue(Value):
             if not ctx.same_or_equal(a, b):
                 if self.kind is list and position >= min(len(self.items), len(other.items)):
                     break  # they are no longer there: what is left of the lists is compared
+                if self.kind is collections.deque:  # asks the same elements again, and for the truth of the answer
+                    return Constant(ctx.realize(ctx.call(ctx.known(record.function), [a, b], {})).truth(ctx))
                 unequal = Constant(record.symbol == "!=")
                 return unequal if record.asks_equality else ctx.call(ctx.known(record.function), [a, b], {})
         return Constant(bool(record.function(len(self.items), len(other.items))))

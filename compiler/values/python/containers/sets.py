@@ -18,7 +18,8 @@ from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
+from ..deep_copies import deep_copied
 from .kept_hashes import keeping_hashes
 from .sequences import SequenceValue, TableIterator, call_dunder
 from .tuples import TupleValue
@@ -123,8 +124,10 @@ class SetValue(SetOperand):
     def of_keys(cls, entries: Mapping[Hashable, Any], kind: type) -> "SetValue":
         """Return a new set of the keys of a plain dictionary, which are not asked for their hashes again."""
         result = cls(kind)
-        result.members = {token: entry.key for token, entry in entries.items()}
-        result.tokens = kind(dict.fromkeys(result.members))  # Python lays it out at once
+        with settled(entries):
+            result.members = {token: entry.key for token, entry in entries.items()}
+            keys = dict.fromkeys(result.members)
+        result.tokens = kind(keys)  # Python lays it out at once
         return result
 
     @classmethod
@@ -345,8 +348,8 @@ class SetValue(SetOperand):
         name = out.fresh()
         order = _insertion_order(self)
         with settled(order):
-            members = [self.members[token] for token in order]
-        members = "".join(f"{out.value(member)}, " for member in members)
+            added = [self.members[token] for token in order]
+        members = "".join(f"{out.value(member)}, " for member in added)
         for line in keeping_hashes([f"{name} = {out.inject(self.kind)}(({members}))"], order, out):
             out.line(line)
         return name

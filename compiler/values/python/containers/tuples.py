@@ -10,7 +10,8 @@ from ...constant import Constant, MethodOf, fold_call
 from ...guard import look_up
 from ...reasons import COPY, Break
 from ...source import Source
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ..deep_copies import deep_copied
 from .own_attributes import OwnAttributes
 from .sequences import ReversedIterator, SequenceValue
 
@@ -22,9 +23,12 @@ class TupleValue(OwnAttributes, SequenceValue):
 
     def __init__(self, items: list[Value], source: Source | None = None, kind: type = tuple) -> None:
         super().__init__(items, kind, source)
+        self.of_code: tuple[object, ...] | None = None  # the constant of a code object that it is
 
     def identity(self) -> object:
-        """Return the value; there is one empty tuple only."""
+        """Return the value, or the constant of the code; there is one empty tuple only."""
+        if self.of_code is not None:
+            return self.of_code
         return () if self.kind is tuple and not self.items else self
 
     def defines_operators(self) -> bool:
@@ -43,7 +47,14 @@ class TupleValue(OwnAttributes, SequenceValue):
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return a tuple of copies."""
         self._demand_plain_copies(ctx)
-        return TupleValue([deep_copied(ctx, item, memo) for item in self.elements(ctx)], kind=self.kind)
+        items = self.elements(ctx)
+        copied = [deep_copied(ctx, item, memo) for item in items]
+        if self.kind is not tuple:
+            return TupleValue(copied, kind=self.kind)
+        if id(self) in memo:  # one of its elements holds it, and has copied it
+            return memo[id(self)]
+        same = all(new.identity() is old.identity() for new, old in zip(copied, items, strict=True))
+        return self if same else TupleValue(copied)
 
     def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
         """Return a tuple of the class."""
@@ -93,7 +104,7 @@ class TupleValue(OwnAttributes, SequenceValue):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a field, a method, or an attribute of the class."""
-        if name == "__class__":
+        if name == "__class__" and look_up(self.kind, name)[1] is vars(object)[name]:
             return ctx.known(self.kind)
         fields = tuple_fields(self.kind)
         if name in fields:
@@ -134,9 +145,14 @@ class TupleValue(OwnAttributes, SequenceValue):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new tuple of the same class."""
+        if self.of_code is not None:
+            return out.inject(self.of_code)
         name = out.fresh()
         elements = "".join(f"{out.value(item)}, " for item in self.items)
-        if self.kind is tuple:
+        literals = all(isinstance(item, Constant) for item in self.items)
+        if self.kind is tuple and self.items and literals:  # a display of literals would be one object for all calls
+            out.line(f"{name} = {out.inject(tuple)}([{elements}])")
+        elif self.kind is tuple:
             out.line(f"{name} = ({elements})")
         else:
             out.line(f"{name} = {out.inject(make_tuple)}({self.class_name(out)}, ({elements}))")

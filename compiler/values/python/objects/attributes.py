@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from ....base.real_objects.past_methods import is_really
 from ...constant import Constant, fold
 from ...guard import ABSENT, Answer, GuardKind, Member, look_up, member_found
 from ...reasons import UNSUPPORTED_OBJECT, Break
@@ -34,6 +35,31 @@ C_DESCRIPTORS = (
 
 # The template of each class that the program has made while it was captured -> its value.
 CAPTURED_CLASSES: WeakKeyDictionary[type, Value] = WeakKeyDictionary()
+
+
+def leads_to_template(value: object) -> bool:
+    """Return whether a real object is a template, or of one: such an object stands for one that is to be made."""
+    if is_really(value, type) or _is_template(type(value)):
+        return _is_template(type(value)) or _is_template(value)
+    if isinstance(value, _OF_OWNER):
+        return leads_to_template(getattr(value, "__self__", getattr(value, "__objclass__", None)))
+    if isinstance(value, types.GenericAlias | types.UnionType) or type(value).__module__ == "typing":
+        parts = (getattr(value, "__origin__", None), *getattr(value, "__args__", ()))
+        return any(map(leads_to_template, parts))
+    return False
+
+
+def _is_template(kind: object) -> bool:
+    """Return whether a class is a template; others are not asked for a hash, which a metaclass may refuse."""
+    return type(kind) in (type, abc.ABCMeta) and kind in CAPTURED_CLASSES
+
+
+_OF_OWNER = (
+    types.BuiltinFunctionType,
+    types.MethodWrapperType,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+)
 
 
 class ValueHolder:
@@ -91,6 +117,7 @@ class _Watch(threading.local):
 
     ctx: CaptureContext | None = None
     seen: set[tuple[type, str, type | None]] = set()  # noqa: RUF012 - replaced with ctx, never shared
+    templates: list[type] = []  # noqa: RUF012 - as above
 
 
 _WATCH = _Watch()
@@ -99,12 +126,31 @@ _WATCH = _Watch()
 @contextmanager
 def lookups_guarded(ctx: CaptureContext) -> Iterator[None]:
     """Guard every look-up in classes that can change until the block ends: no rule can forget one."""
-    before = (_WATCH.ctx, _WATCH.seen)
-    _WATCH.ctx, _WATCH.seen = ctx, set()
+    before = (_WATCH.ctx, _WATCH.seen, _WATCH.templates)
+    _WATCH.ctx, _WATCH.seen, _WATCH.templates = ctx, set(), []
     try:
         yield
     finally:
-        _WATCH.ctx, _WATCH.seen = before
+        for template in reversed(_WATCH.templates):
+            _retire(template)
+        _WATCH.ctx, _WATCH.seen, _WATCH.templates = before
+
+
+def enter_template(kind: type, value: Value) -> None:
+    """Enter a class that was made while capturing."""
+    CAPTURED_CLASSES[kind] = value
+    _WATCH.templates.append(kind)
+
+
+def _retire(template: type) -> None:
+    """Take a template out of the `__subclasses__()` of the program's classes, once the capture has ended."""
+    if template.__base__ is None or is_native(template.__base__):
+        return
+    base = next(base for base in template.__mro__ if is_native(base))
+    try:
+        template.__bases__ = (type("Retired", (base,), {}),)
+    except TypeError:  # instances of the two would not be laid out alike
+        return
 
 
 def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type | None, object]:
@@ -240,7 +286,7 @@ def _bound_to_class(attribute: _Attribute) -> Value:
     inner = attribute.raw.__func__
     if sys.version_info < (3, 13) and not isinstance(inner, types.FunctionType) and hasattr(type(inner), "__get__"):
         kind = attribute.ctx.known(attribute.kind)  # what it holds is bound to the class as to an instance
-        return bind_raw(attribute.ctx, inner, attribute.owner, attribute.name, kind, type(attribute.kind))
+        return bind_raw(attribute.ctx, inner, attribute.owner, attribute.name, kind, attribute.kind)
     return BoundMethod(attribute.inner(attribute.raw.__func__), attribute.ctx.known(attribute.kind))
 
 

@@ -11,7 +11,7 @@ from ...reasons import CLASS_DEFINITION, Break
 from ...source import Attribute, Injected, Source
 from ...value import CaptureContext, Rebuilder, Value
 from ..containers.mappings import DictValue
-from .attributes import MISSING, ValueHolder, class_lookup, may_change, told_name
+from .attributes import C_DESCRIPTORS, MISSING, ValueHolder, class_lookup, may_change, told_name
 from .functions import FunctionValue
 
 
@@ -42,10 +42,15 @@ class ClassChanges(Value):
         name, lines = out.inject(self.kind), []
         for attribute, value in self.values.items():
             if value is None or attribute in self.afresh:
-                lines.append(f"if {attribute!r} in {name}.__dict__: del {name}.{attribute}")
+                deleter = out.inject(delattr)
+                lines.append(f"if {attribute!r} in {name}.__dict__: {deleter}({name}, {attribute!r})")
             if value is not None:
-                lines.append(f"{name}.{attribute} = {out.value(value)}")
+                lines.append(f"{out.inject(setattr)}({name}, {attribute!r}, {out.value(value)})")
         return lines
+
+
+_BOUND_BY_RULES = (*C_DESCRIPTORS, property, staticmethod, classmethod)
+_DESCRIBES = ("__get__", "__set__", "__delete__")
 
 
 def as_raw(ctx: CaptureContext, value: Value) -> object:
@@ -59,7 +64,14 @@ def as_raw(ctx: CaptureContext, value: Value) -> object:
         ctx.stand_for(function, value)
         return function
     descriptor = getattr(value, "as_descriptor", None)
-    return ValueHolder(value) if descriptor is None else descriptor(ctx)
+    if descriptor is not None:
+        return descriptor(ctx)
+    kind = value.python_type()
+    if value.is_constant() and issubclass(kind, _BOUND_BY_RULES):
+        return value.constant()
+    if kind is not types.MethodType and any(class_lookup(kind, name)[0] is not None for name in _DESCRIBES):
+        raise Break(CLASS_DEFINITION, f"{value.describe()} as an attribute of a class, where it is a descriptor")
+    return ValueHolder(value)
 
 
 def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None) -> None:

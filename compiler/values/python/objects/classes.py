@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import torch
 
+from ....base.real_objects.past_methods import place_of_namespace
 from ...constant import Constant, fold
 from ...guard import ABSENT, GuardKind, Member
 from ...known_object import KnownObject
@@ -18,7 +19,7 @@ from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue, ProxyValue
-from ..containers.sets import SetValue, copy_of_set
+from ..containers.sets import SetValue
 from ..containers.tuples import TupleValue
 from .attributes import (
     C_DESCRIPTORS,
@@ -232,7 +233,7 @@ class ClassValue(KnownObject):
         function = raw.__func__ if isinstance(raw, classmethod) else None
         if isinstance(function, types.FunctionType) and function.__module__ not in ("typing", "typing_extensions"):
             return ctx.call(self.get_attr(ctx, "__class_getitem__"), [key], {})
-        return fold(ctx, lambda: self.kind[key.constant()])  # type: ignore[index]  # as in Python, may raise
+        return fold(ctx, operator.getitem, self.kind, key.constant())
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of enum members."""
@@ -271,6 +272,9 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     owner, maker = class_lookup(kind, "__new__")
     if maker is None:
         ctx.call(Constant(None), args, kwargs)
+    _demand_plain(kind, "__new__", getattr(maker, "__func__", maker), types.FunctionType, types.BuiltinFunctionType)
+    if not isinstance(maker, staticmethod | types.BuiltinFunctionType):
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, whose __new__ is bound to it")
     if owner is not None and isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
         new = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
         if issubclass(kind, torch.Tensor) and issubclass(new.python_type(), kind):
@@ -286,9 +290,11 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         if not isinstance(new, ObjectValue):
             return new
         instance = new
+    kind = instance.kind  # it may be of a derived class, whose `__init__` is asked
     owner, raw = class_lookup(kind, "__init__")
     if raw is None:
         ctx.call(Constant(None), args, kwargs)
+    _demand_plain(kind, "__init__", raw, types.FunctionType, types.WrapperDescriptorType)
     if isinstance(raw, types.FunctionType) and owner is not None:
         ctx.calls.initialise(instance, ctx.wrap(raw, Injected(raw)), args, kwargs)
     elif owner is types.SimpleNamespace:
@@ -299,6 +305,12 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     elif (args or kwargs) and maker is object.__new__:
         ctx.throw(TypeError, f"{told_name(kind)}() takes no arguments")
     return instance
+
+
+def _demand_plain(kind: type, name: str, raw: object, *plain: type) -> None:
+    """Raise Break for a class that is constructed by a descriptor, or by an object that is called."""
+    if raw is not None and not isinstance(raw, plain):
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, whose {name} is no function")
 
 
 _ABSTRACT = 1 << 20  # the flag of a class with abstract methods
@@ -354,8 +366,9 @@ def _demand_arguments(ctx: CaptureContext, kind: type, base: type, args: Argumen
         refused = len(args) > 2 or not kwargs.keys() <= {"iterable", "maxlen"}
     elif base in _NAMED_ARGUMENTS:
         freed = _NAMED_ARGUMENTS[base]
-        own = freed is not None and not is_native(class_lookup(kind, freed)[0] or object)
-        refused = len(args) > 1 or bool(kwargs and not own)
+        if freed is not None and not is_native(class_lookup(kind, freed)[0] or object):
+            kwargs = {}
+        refused = len(args) > 1 or bool(kwargs)
     else:
         refused = False
     if refused:
@@ -367,6 +380,8 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
         class_lookup(type(kind), "__call__")[1], types.FunctionType
     ):
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
+    if kind.__dictoffset__ and place_of_namespace(kind) is None:
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which hides the namespace of its instances")
     if kind.__flags__ & _ABSTRACT:
         fold(ctx, object.__new__, kind)
     made_in_python = isinstance(class_lookup(kind, "__new__")[1], staticmethod)

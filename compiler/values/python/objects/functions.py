@@ -64,7 +64,7 @@ class CellValue(Value):
         out.line(f"{name} = {out.inject(types.CellType)}()")
         out.bind(self, name)
         if self.content is not None:
-            out.line(f"{name}.cell_contents = {out.value(self.content)}")
+            out.fill(f"{name}.cell_contents", self.content)
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:
@@ -265,7 +265,7 @@ class FunctionValue(AtomicValue):
             pairs = ", ".join(f"{key!r}: {out.value(value)}" for key, value in self.keyword_defaults.items())
             out.line(f"{name}.__kwdefaults__ = {{{pairs}}}")
         if self.qualified_name != self.code.co_qualname:
-            out.line(f"{name}.__qualname__ = {self.qualified_name!r}")
+            out.line(f"{name}.__qualname__ = {out.value(Constant(self.qualified_name))}")
         for key, value in self.attributes.items():
             out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
         if self.dictionary is not None:

@@ -2,11 +2,13 @@
 
 import sys
 import types
+from typing import Any
 
+from ....base.real_objects.past_methods import own_namespace
 from ...constant import Constant
-from ...guard import ABSENT, GuardKind, Member
+from ...guard import ABSENT, GuardKind, Member, look_up
 from ...reasons import ATTRIBUTE, UNSUPPORTED_OBJECT
-from ...source import Attribute, Injected, Source
+from ...source import Attribute, BaseContents, Injected, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from ..containers.mappings import DictValue
 from .attributes import (
@@ -35,8 +37,8 @@ class InstanceAttributes(Value):
         self.kind = kind
         self.real = real
         self.source = source
-        namespace = getattr(real, "__dict__", None) if real is not MISSING else None
-        place = Attribute(source, "__dict__") if source is not None and namespace is not None else None
+        namespace = own_namespace(real) if real is not MISSING else None
+        place = _place_of_namespace(kind, source) if source is not None and namespace is not None else None
         self.namespace = DictValue(dict, place, namespace)
         self.namespace.ordered = False
         self.slots: dict[str, Value] = {}
@@ -123,7 +125,8 @@ class InstanceAttributes(Value):
         """Evaluate `object.__getattribute__`; None where it raises AttributeError."""
         if name == "__class__" and class_lookup(self.kind, name)[0] is object:
             return ctx.known(self.kind)
-        if name == "__dict__" and (_has_namespace(self.kind) or self.namespace.source is not None):
+        has_namespace = _has_namespace(self.kind) or self.namespace.source is not None
+        if name == "__dict__" and has_namespace and _has_plain_dict(self.kind):
             return self.namespace
         owner, raw = class_lookup(self.kind, name)
         if isinstance(raw, types.MemberDescriptorType):
@@ -132,7 +135,7 @@ class InstanceAttributes(Value):
             return self._slot(ctx, name)
         if name == "__weakref__":
             self.unsupported("attribute '__weakref__'", UNSUPPORTED_OBJECT)
-        is_data = owner is not None and _class_has(raw, "__set__")
+        is_data = owner is not None and _class_has(raw, "__get__") and _is_data(raw)
         if is_data and owner is not None:
             return bind_raw(ctx, raw, owner, name, self, self.kind)
         attribute = self._own(ctx, name, guard_absence=owner is not None and not _is_dunder(name))
@@ -154,19 +157,29 @@ class InstanceAttributes(Value):
             return self.slots[name]
         if self.real is MISSING or name in self.written_slots:
             return None
-        if not hasattr(self.real, name):
+        content, raw = self._slot_content(name), class_lookup(self.kind, name)[1]
+        plain = reads_plainly(self.kind)
+        if content is MISSING:
+            if not plain:
+                self.unsupported(f"the empty slot {name!r} of an object with its own way to read attributes", ATTRIBUTE)
             if self.source is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             return None
         assert self.source is not None
-        self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
+        getter: Any = getattr(raw, "__get__", None)
+        place = Attribute(self.source, name) if plain else BaseContents(self.source, getter)
+        self.slots[name] = ctx.wrap(content, place)
         return self.slots[name]
 
     def _slot_content(self, name: str) -> object:
-        """Return what a slot holds, looked at or not; None for an empty one."""
+        """Return what a slot holds, looked at or not; MISSING for an empty one."""
         if name in self.slots or name in self.written_slots or self.real is MISSING:
-            return self.slots.get(name)
-        return getattr(self.real, name, None)
+            return self.slots.get(name, MISSING)
+        slot = look_up(self.kind, name)[1]
+        try:
+            return slot.__get__(self.real) if isinstance(slot, types.MemberDescriptorType) else MISSING
+        except AttributeError:
+            return MISSING
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Evaluate `object.name = value`."""
@@ -183,8 +196,11 @@ class InstanceAttributes(Value):
             if raw.fset is None:
                 refused_by_property(ctx, self, lambda owner: raw.__set__(owner, None))
             ctx.call(ctx.wrap(raw.fset, Injected(raw.fset)), [self, value], {})
+        elif isinstance(raw, types.MemberDescriptorType) and self.contents is not None and is_native(raw.__objclass__):
+            self.contents.set_attr(ctx, name, value)  # the factory of a defaultdict
         elif isinstance(raw, types.MemberDescriptorType):
-            ctx.effects.let_go(self, [self._slot_content(name)])
+            before = self._slot_content(name)
+            ctx.effects.let_go(self, [] if before is MISSING else [before])
             self.slots[name] = self.written_slots[name] = value
             ctx.effects.mutated(self)
         elif owner is not None and _class_has(raw, "__set__"):
@@ -248,6 +264,21 @@ class InstanceAttributes(Value):
         ]
 
 
+def reads_plainly(kind: type) -> bool:
+    """Return whether reading what a class in C describes, `__dict__` first of all, runs no code of the user."""
+    return not isinstance(look_up(kind, "__getattribute__")[1], types.FunctionType) and _has_plain_dict(kind)
+
+
+def _has_plain_dict(kind: type) -> bool:
+    """Return whether no class of the user's says what `__dict__` of an instance is."""
+    raw = look_up(kind, "__dict__")[1]
+    return raw is ABSENT or isinstance(raw, types.GetSetDescriptorType | types.MemberDescriptorType)
+
+
+def _place_of_namespace(kind: type, source: Source) -> Source:
+    return Attribute(source, "__dict__") if reads_plainly(kind) else BaseContents(source, own_namespace)
+
+
 def _full_name(kind: type) -> str:
     """Return a class's name in the words of Python 3.13: with its module, unless that goes without saying."""
     guard_description(kind, "__module__", "__qualname__")
@@ -262,6 +293,10 @@ def _has_namespace(kind: type) -> bool:
 
 def _is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
+
+
+def _is_data(raw: object) -> bool:
+    return _class_has(raw, "__set__") or _class_has(raw, "__delete__")
 
 
 def _class_has(raw: object, name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 import torch
 
+from ....base.real_objects.past_methods import own_namespace
 from ...constant import Constant, MethodOf, fold
 from ...identities import HashToken
 from ...operator_table import COMPARISONS, Comparison
@@ -17,14 +18,15 @@ from ...reasons import BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT,
 from ...refused_arguments import demand_method_arguments
 from ...scalar import SizeValue
 from ...source import Source
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines, unless_refused
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines, unless_refused
 from ..containers.iterators import IteratorValue
 from ..containers.lists import ListValue
 from ..containers.mapping_views import Entry
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue
+from ..deep_copies import deep_copied
 from .attributes import NativeMethod, class_lookup, is_native, name_in_errors, told_name
-from .instance_attributes import InstanceAttributes
+from .instance_attributes import InstanceAttributes, reads_plainly
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
 _COPY_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
@@ -414,10 +416,14 @@ class ObjectValue(InstanceAttributes):
         argument = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
         if isinstance(self.contents, SetValue) and self.contents.kind is frozenset:
             argument = f", {self.contents.rebuild(out)}"
+            made = out.name_of(self)
+            if made is not None:  # one of its members holds it, and has made it of them
+                return made
         out.line(f"{name} = {out.inject(base)}.__new__({out.class_name(self.kind)}{argument})")
         out.bind(self, name)
+        namespace = f"{name}.__dict__" if reads_plainly(self.kind) else f"{out.inject(own_namespace)}({name})"
         for entry in self.namespace.entries.values():
-            out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
+            out.line(f"{namespace}[{out.value(entry.key)}] = {out.value(entry.value)}")
         if self.contents is not None and not argument:
             for line in self.contents.fill_instance(name, base, out):
                 out.line(line)
@@ -513,7 +519,7 @@ class OpaqueValue(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the class; methods may be looked up, so that the call is what breaks."""
-        if name == "__class__":
+        if name == "__class__" and class_lookup(type(self.real), name)[0] is object:
             return ctx.known(type(self.real))
         if class_lookup(type(self.real), name)[0] is None:  # not by hasattr, which may make `__annotations__`
             self.unsupported(f"attribute {name!r}", UNSUPPORTED_OBJECT)

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from ...constant import MethodOf
-from ...guard import GuardKind
+from ...guard import GuardKind, Member, look_up, member_found
 from ...python.objects.instances import OpaqueValue
 from ...reasons import RANDOM_STATE, Break
 from ...rule_tables import CallRule, wraps_type
-from ...source import Source
+from ...source import Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Value
 from .deferred_numbers import DeferredNumber
 
@@ -27,6 +27,7 @@ _NAMES = (
     "getrandbits",
 )
 _DRAWING: dict[object, str] = {vars(random.Random).get(name): name for name in _NAMES if name in vars(random.Random)}
+_SHIPPED = {name: look_up(random.Random, name)[1] for name in _NAMES}
 _LARGEST = 2**63
 
 
@@ -83,6 +84,8 @@ def drawn(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwargs:
     known = all(value.is_constant() for value in (*values, *named.values()))
     if not isinstance(owner, RandomValue) or owner.source is None or not known:
         raise Break(RANDOM_STATE, f"random.{name}")
+    if not _is_as_shipped(ctx, owner.real):
+        raise Break(RANDOM_STATE, f"random.{name} of a generator whose methods were replaced")
     draw = Draw(name, tuple(v.constant() for v in values), {key: v.constant() for key, v in named.items()})
     real: Any = owner.real
     copy = random.Random()
@@ -99,6 +102,15 @@ def drawn(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwargs:
     if scalar is None:
         raise Break(RANDOM_STATE, f"random.{name}")
     return DeferredNumber(scalar, sample, kind)
+
+
+def _is_as_shipped(ctx: CaptureContext, generator: object) -> bool:
+    """Return whether the methods that draw are Python's own, guarded: a test may have patched them."""
+    for name in _NAMES:
+        place = Member(name, None, member_found(_SHIPPED[name]))
+        ctx.guards.add(Injected(random.Random), GuardKind.MEMBER, place)
+    plain = not set(_NAMES) & set(vars(generator))
+    return plain and all(look_up(random.Random, name)[1] is _SHIPPED[name] for name in _NAMES)
 
 
 def _possible(draw: Draw, copy: random.Random) -> tuple[object, ...]:

@@ -1,0 +1,1 @@
+"""What may be asked of the objects of the program without running its code."""
