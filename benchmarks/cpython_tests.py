@@ -65,7 +65,7 @@ class _Subtests(unittest.TestResult):
         super().__init__()
         self.subtests: list[str] = []
 
-    def addSubTest(self, test: object, subtest: object, err: object) -> None:
+    def addSubTest(self, test: object, subtest: object, err: object) -> None:  # noqa: N802 - unittest's own name
         """Note the error of a subtest."""
         if isinstance(err, tuple):
             self.subtests.append(f"failed: {getattr(subtest, 'params', '')}: {err[0].__name__}: {err[1]}")

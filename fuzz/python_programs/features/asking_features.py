@@ -87,7 +87,7 @@ class Changing:
 
 def changing(kind, value, answer):
     owner = kind([value])
-    owner.appendleft(Changing(owner, value, answer)) if kind is deque else owner.insert(0, Changing(owner, value, answer))
+    owner.insert(0, Changing(owner, value, answer))
     return owner
 
 

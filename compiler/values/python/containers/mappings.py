@@ -281,7 +281,8 @@ def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
         given = ctx.realize(arg)
         if isinstance(given, DictValue):  # whose keys are not asked for their hashes again
             rows = list(given.read_all(ctx).items())
-            copied = () if self.read_all(ctx) else [token for token, _ in rows]  # into an empty one Python copies all
+            whole = not self.read_all(ctx) and not given.gaps  # into an empty one Python copies a table without gaps
+            copied = [token for token, _ in rows] if whole else ()
             with settled(copied):
                 for given_token, entry in rows:
                     with self.looked_up(ctx, given_token) as token:
