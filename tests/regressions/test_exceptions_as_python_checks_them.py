@@ -39,6 +39,21 @@ def groups(x):
     ]
 
 
+def clauses(x):
+    def caught(raised, classes):
+        try:
+            raise raised
+        except* classes:
+            pass
+
+    group = ExceptionGroup("x", [ValueError()])
+    return [
+        told(lambda raised=raised, classes=classes: caught(raised, classes))
+        for raised in (OSError(), group)
+        for classes in (ExceptionGroup, (TypeError, ExceptionGroup), (ValueError, 5), 5)
+    ]
+
+
 def linked(x):
     def sets(name, value):
         try:
@@ -131,6 +146,8 @@ def initialised_again(x):
     return error.msg, error.name, error.args
 
 
-@pytest.mark.parametrize("function", [groups, linked, cut, closed, thrown_on, thrown_while_handled, initialised_again])
+@pytest.mark.parametrize(
+    "function", [groups, clauses, linked, cut, closed, thrown_on, thrown_while_handled, initialised_again]
+)
 def test_as_in_plain_python(function):
     assert not difference(function)

@@ -187,6 +187,7 @@ def _derived(ctx: CaptureContext, group: GroupValue, members: list[ExceptionValu
 
 def match_group(ctx: CaptureContext, exception: Value, classes: Value) -> tuple[Value, Value]:
     """Return (rest, match) of an `except*` clause."""
+    _demand_catchable(ctx, classes)
     if not isinstance(exception, ExceptionValue):
         return NONE, NONE
     matches = condition(ctx, classes)
@@ -200,6 +201,17 @@ def match_group(ctx: CaptureContext, exception: Value, classes: Value) -> tuple[
         return exception, NONE
     match, rest = split(ctx, exception, matches)
     return (exception, NONE) if match is None else (rest or NONE, match)
+
+
+def _demand_catchable(ctx: CaptureContext, classes: Value) -> None:
+    """Raise what Python raises for classes that no `except*` may name, whatever is raised."""
+    classes = ctx.realize(classes)
+    named = classes.elements(ctx) if isinstance(classes, TupleValue) else [classes]
+    kinds = [one.kind if isinstance(one, ClassValue) else object for one in map(ctx.realize, named)]
+    if not all(issubclass(kind, BaseException) for kind in kinds):
+        ctx.throw(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+    if any(issubclass(kind, BaseExceptionGroup) for kind in kinds):
+        ctx.throw(TypeError, "catching ExceptionGroup with except* is not allowed. Use except instead.")
 
 
 def what_remains(ctx: CaptureContext, original: Value, raised: list[Value]) -> Value:
