@@ -1,4 +1,4 @@
-"""The command that runs CPython's own tests compiled: it tells a test that ends otherwise, and knows the listed ones."""
+"""The command that runs CPython's own tests compiled: it tells tests that end otherwise, and knows the listed ones."""
 
 import subprocess
 import sys
@@ -13,7 +13,8 @@ FILE = Path(__file__).parents[2] / "benchmarks" / "cpython_tests.py"
 
 def the_benchmark():
     spec = spec_from_file_location("cpython_tests", FILE)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -21,17 +22,17 @@ def the_benchmark():
 
 class Ending(unittest.TestCase):
     def passes(self):
-        self.assertEqual([1, 2][::-1], [2, 1])
+        assert [1, 2][::-1] == [2, 1]
 
     def fails(self):
-        self.assertEqual(1, 2)
+        assert len([1]) == 2
 
     def skips(self):
         self.skipTest("for a reason")
 
     def subtests(self):
         with self.subTest(number=3):
-            self.assertEqual(3, 4)
+            assert len([3]) == 4
 
 
 @pytest.mark.parametrize(
