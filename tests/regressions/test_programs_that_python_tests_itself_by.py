@@ -95,6 +95,28 @@ def printed_by_a_pattern(x):
     return printed.getvalue().count("SUCCESS")
 
 
+def attributes_of_functions(x):
+    class Held:
+        def method(self):
+            pass
+
+    def function():
+        return 3
+
+    refused = [
+        told(lambda name=name, value=value: setattr(function, name, value))
+        for name, value in (
+            ("__dict__", None),
+            ("__builtins__", 2),
+            ("__name__", 5),
+            ("__defaults__", 5),
+            ("__code__", 5),
+        )
+    ]
+    Held.method.known = 7
+    return refused, "known" in dir(Held().method), function()
+
+
 def text_of_a_module(x):
     module = types.ModuleType("made")
     module.__file__ = "made.py"
@@ -153,6 +175,7 @@ def asked_first(x):
         patched_draws,
         told_signatures,
         printed_by_a_pattern,
+        attributes_of_functions,
         text_of_a_module,
         hints_of_a_class,
         hints_of_hints,

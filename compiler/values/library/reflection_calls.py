@@ -163,7 +163,8 @@ def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         return ListValue(sort_values(ctx, ctx.unpack(_names_of_object(ctx, [value], {})), {}))
     if isinstance(value, OwnAttributes):
         value.demand_no_attributes(ctx, "dir")
-    if isinstance(value, FunctionValue) and value.has_attributes():
+    function = value.function if isinstance(value, BoundMethod) else value
+    if isinstance(function, FunctionValue) and function.has_attributes():
         value.unsupported("dir of a function with attributes", ATTRIBUTE)
     if value.is_constant() and not isinstance(value.constant(), list | dict | set):
         return ctx.known(_names_of(ctx, value.constant()))

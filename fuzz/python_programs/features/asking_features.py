@@ -150,7 +150,7 @@ class OwnFactory(defaultdict):
         return [len(self)]
 
 
-class Unit(float):
+class MeasuredFloat(float):
     def __init__(self, value, unit=None):
         self.unit = unit
 
@@ -173,7 +173,7 @@ itemview: iter(<loggeditems>)
 itemview: reversed(<loggeditems>)
 int: <loggedtable>[<key>]
 int: len(OwnFactory()[<key>])
-float: Unit(<float>, unit=<int>) + 1
+float: MeasuredFloat(<float>, unit=<int>) + 1
 bool: Labelled(<ints>).copy() is Labelled
 str: repr(Labelled([<int>]).copy())
 """,
@@ -204,7 +204,7 @@ m.logged_table['c'] = 7
     Feature(
         "checked_exceptions",
         setup="""
-class OwnGroup(ExceptionGroup):
+class CheckedGroup(ExceptionGroup):
     pass
 
 
@@ -227,7 +227,7 @@ inner: KeyError(<w>)
 inner: KeyboardInterrupt()
 inner: <int>
 str: words(lambda: ExceptionGroup(<w>, [<inner>, <inner>]))
-str: words(lambda: OwnGroup(<w>, (<inner>,)))
+str: words(lambda: CheckedGroup(<w>, (<inner>,)))
 str: words(lambda: BaseExceptionGroup(<w>, [<inner>]).message)
 str: words(lambda: setattr(ValueError(<int>), '__cause__', <inner>))
 str: words(lambda: ValueError(<int>).with_traceback(<inner>))
@@ -261,7 +261,7 @@ import copy
 subclasses_made = []
 
 
-def special(base, number):
+def specially_named(base, number):
     class Special(base):
         part = number
 
@@ -289,8 +289,8 @@ def copies(value):
     return copied is held, copied[1][1] is copied, copied[0] is value, copy.deepcopy((value, 1)) is held
 """,
         expressions="""
-special: special(object, <int>)
-special: special(dict, <int>)
+special: specially_named(object, <int>)
+special: specially_named(dict, <int>)
 str: repr(<special>[<int>])
 int: <special>.part
 int: <special>().__name__

@@ -78,6 +78,9 @@ class CellValue(Value):
 _SPECIAL = frozenset({"__doc__", "__module__", "__annotations__", "__type_params__"})  # not in a function's `__dict__`
 
 
+_CHECKED = ("__code__", "__kwdefaults__", "__globals__", "__closure__", "__dict__", "__builtins__", "__class__")
+
+
 def _not_called(*args: object, **kwargs: object) -> NoReturn:
     """Stand for a function where Python is asked what it refuses: what calls it does more than look at its type."""
     raise Break(UNSUPPORTED_OPERATION, "a call of a function that is passed on")
@@ -230,7 +233,8 @@ class FunctionValue(AtomicValue):
             self.dictionary.set_item(ctx, Constant(name), value)
             return
         fixed = ("__defaults__", "__name__", "__qualname__") if self.real is not None else ()
-        if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__", *fixed):
+        checked = {"__name__": str, "__qualname__": str, "__defaults__": tuple | None}.get(name, object)
+        if name in (*_CHECKED, *fixed) or not issubclass(ctx.realize(value).python_type(), checked):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         if name == "__defaults__":
             self.defaults = [] if ctx.realize(value).identity() is None else list(ctx.unpack(value))
