@@ -27,7 +27,7 @@ from .python.containers.namespaces import GlobalsValue
 from .python.containers.sequences import SliceValue
 from .python.containers.sets import SetValue
 from .python.containers.tuples import TupleValue
-from .python.objects.attributes import class_lookup, demand_plain_reading, is_native
+from .python.objects.attributes import CAPTURED_CLASSES, class_lookup, demand_plain_reading, is_native
 from .python.objects.class_changes import class_namespace
 from .python.objects.classes import ClassValue
 from .python.objects.exception_groups import GroupValue
@@ -85,6 +85,8 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 def _class(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, type)
+    if CAPTURED_CLASSES and value in CAPTURED_CLASSES:  # found in another one: each call makes it anew
+        return CAPTURED_CLASSES[value]
     ctx.guards.add(source, GuardKind.IDENTITY, value)
     return ClassValue(value, source)
 

@@ -133,6 +133,17 @@ def hints_of_a_class(x):
     return Held.part
 
 
+def classes_in_classes(x):
+    class Outer:
+        class Inner:
+            part: int
+
+    inner = getattr(Outer, next(name for name in vars(Outer) if name[0] != "_"))
+    plumbline.graph_break()
+    inner.mark = 4
+    return Outer.Inner.mark, inner is Outer.Inner
+
+
 def hints_of_hints(x):
     inner = list[int]
     plumbline.graph_break()
@@ -179,6 +190,7 @@ def asked_first(x):
         text_of_a_module,
         hints_of_a_class,
         hints_of_hints,
+        classes_in_classes,
         asked_first,
     ],
 )
