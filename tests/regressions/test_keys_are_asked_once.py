@@ -126,6 +126,19 @@ def compared_while_handed_over(x):
         Clearing.bad = False
 
 
+def hashed_by_a_class_made_inside(x):
+    class Key:
+        def __hash__(self):
+            return hash((Key, 1))
+
+        def __eq__(self, other):
+            return isinstance(other, Key)
+
+    table = {Key(): 1}
+    plumbline.graph_break()
+    return table[Key()], Key() in table, len({Key(), Key()})
+
+
 def key_of_an_error(x):
     key = {3, 4}
     try:
@@ -135,7 +148,16 @@ def key_of_an_error(x):
 
 
 @pytest.mark.parametrize(
-    "function", [dictionary, sets, handed_over, refused_by_then, compared_while_handed_over, key_of_an_error]
+    "function",
+    [
+        dictionary,
+        sets,
+        handed_over,
+        refused_by_then,
+        compared_while_handed_over,
+        hashed_by_a_class_made_inside,
+        key_of_an_error,
+    ],
 )
 def test_counts_are_those_of_a_hash_table(function):
     assert not difference(function)

@@ -20,7 +20,14 @@ from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
 from ..python.containers.sequences import SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import HEAP_TYPE, MISSING, class_lookup, demand_plain_reading, guard_bases
+from ..python.objects.attributes import (
+    HEAP_TYPE,
+    MISSING,
+    class_lookup,
+    demand_plain_reading,
+    guard_bases,
+    leads_to_template,
+)
 from ..python.objects.captured_classes import class_by_call
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group
@@ -28,7 +35,7 @@ from ..python.objects.exceptions import attribute_of, make_exception
 from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
 from ..python.operators import binary, compare
-from ..reasons import CLASS_DEFINITION, CONSTRUCTION, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from ..reasons import CLASS_DEFINITION, CONSTRUCTION, IDENTITY_NUMBER, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
 from ..refused_arguments import refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
@@ -341,7 +348,14 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         value = value.contents
     if not value.is_constant():
         value.refuse(ctx, "hash", hash)
-    return fold(ctx, hash, known_argument(ctx, value, "hash"))
+    known = known_argument(ctx, value, "hash")
+    if _holds_template(known):
+        raise Break(IDENTITY_NUMBER, "hash() of a class made while capturing, which each call makes anew")
+    return fold(ctx, hash, known)
+
+
+def _holds_template(known: object) -> bool:
+    return any(map(_holds_template, known)) if isinstance(known, tuple | frozenset) else leads_to_template(known)
 
 
 # --- reductions
