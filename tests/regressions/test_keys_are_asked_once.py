@@ -139,6 +139,21 @@ def hashed_by_a_class_made_inside(x):
     return table[Key()], Key() in table, len({Key(), Key()})
 
 
+def hashed_by_a_class_that_hides(x):
+    class Key:
+        @property
+        def __class__(self):
+            return int
+
+        def __hash__(self):
+            return 42
+
+    key = Key()
+    table = {key: 1}
+    plumbline.graph_break()
+    return table[key], type(key).__name__
+
+
 def key_of_an_error(x):
     key = {3, 4}
     try:
@@ -156,6 +171,7 @@ def key_of_an_error(x):
         refused_by_then,
         compared_while_handed_over,
         hashed_by_a_class_made_inside,
+        hashed_by_a_class_that_hides,
         key_of_an_error,
     ],
 )

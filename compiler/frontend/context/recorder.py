@@ -21,7 +21,7 @@ from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue, tuple_fields
-from ...values.python.objects.attributes import CAPTURED_CLASSES, bind_raw, class_lookup, name_in_errors
+from ...values.python.objects.attributes import bind_raw, class_lookup, leads_to_template, name_in_errors
 from ...values.python.objects.classes import ClassValue
 from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.functions import CellValue, FunctionValue
@@ -206,7 +206,7 @@ class Recorder(CaptureContext):
             raise Break(UNSUPPORTED_TENSOR, "a tensor computed while capturing")
         if isinstance(value, torch.device | torch.dtype | types.ModuleType | types.CodeType):
             return Known(value)
-        if CAPTURED_CLASSES and _is_alias_of_captured(value):
+        if kind.__module__ in ("typing", "types") and leads_to_template(value):
             raise Break(CONSTRUCTION, f"{kind.__qualname__} of a class that is made at every call")
         return self.wrap(value, Injected(value))
 
@@ -258,13 +258,3 @@ class Recorder(CaptureContext):
         self.graph.sizes.watch(self.frames.user_line)
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
-
-
-def _is_alias_of_captured(value: object) -> bool:
-    """Return whether a type hint names a class that was made while capturing, which each call makes anew."""
-    if isinstance(value, type):
-        return value in CAPTURED_CLASSES
-    if type(value).__module__ not in ("typing", "types"):
-        return False
-    parts = (getattr(value, "__origin__", None), *getattr(value, "__args__", ()))
-    return any(_is_alias_of_captured(part) for part in parts if part is not value)

@@ -27,7 +27,7 @@ class KeptHashes:
             stand_in = stand_ins[kind]
             try:
                 if stand_in is not None:
-                    object.__setattr__(owner, "__class__", stand_in)
+                    _CLASS.__set__(owner, stand_in)
                     self.exchanged.append((owner, kind))
             except TypeError:  # it is laid out otherwise
                 stand_ins[kind] = None
@@ -38,7 +38,10 @@ class KeptHashes:
     def __exit__(self, *error: object) -> None:
         """Give the objects their classes back."""
         for owner, kind in self.exchanged:
-            object.__setattr__(owner, "__class__", kind)
+            _CLASS.__set__(owner, kind)
+
+
+_CLASS = vars(object)["__class__"]  # also where a class of the user's says something else
 
 
 def _stand_in(kind: type, numbers: dict[int, int]) -> type | None:
